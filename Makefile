@@ -1,0 +1,30 @@
+# make demo: the main job, on a fresh machine. make test: everything that must hold.
+PYTHON ?= python3
+BIN = .venv/bin
+
+.PHONY: demo test check format clean
+
+demo: .venv/ready
+	@$(BIN)/unspool demo
+
+test: check
+	$(BIN)/pytest
+
+check: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+format: .venv/ready
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.venv/ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Unspool needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@
+
+clean:
+	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,20 @@
+"""Unspool: recurrent sequence models whose equations are the program.
+
+Letters in names stand for shapes: T steps, B rows of a batch, I input features, H hidden units,
+O output features.
+"""
+
+from unspool import cells
+from unspool.cells import init
+from unspool.cells.cell import Cell, CellType, cell
+from unspool.cells.constrain import constrain_orthogonal
+from unspool.cells.state import detach
+from unspool.engine import Gradients, Masks, bptt, draw_masks, expected_masks, unfold
+from unspool.equations.errors import EquationError
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Cell", "CellType", "EquationError", "Gradients", "Masks", "bptt", "cell", "cells",
+    "constrain_orthogonal", "detach", "draw_masks", "expected_masks", "init", "unfold",
+]  # fmt: skip

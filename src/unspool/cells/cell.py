@@ -1,0 +1,171 @@
+"""Cell types and cells: equations, and equations with sizes and parameters."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from unspool.cells import init as initialise
+from unspool.cells.state import make_state
+from unspool.equations.evaluate import run
+from unspool.equations.expr import Expr
+from unspool.equations.program import Equations
+from unspool.equations.roles import equations
+
+Initialiser = Callable[["Cell"], None]
+
+
+def cell(
+    text: str, *, name: str = "cell", init: Initialiser | None = None, source: str = ""
+) -> "CellType":
+    """A cell type from its equations.
+
+    `init` changes the parameters after the standard initialisation (see `unspool.init`), and
+    `source` says where the cell comes from.
+    """
+    return CellType(equations(text), name, source, () if init is None else (init,))
+
+
+@dataclass(frozen=True, eq=False)
+class CellType:
+    """Equations with a name. Call it with sizes to get a cell."""
+
+    equations: Equations
+    name: str
+    source: str = ""
+    init: tuple[Initialiser, ...] = ()
+
+    def __call__(self, input_size: int, hidden_size: int | None = None, **sizes: int) -> "Cell":
+        given = {"input": input_size, "hidden": hidden_size, **sizes}
+        return Cell(self, {k: v for k, v in given.items() if v is not None})
+
+    def with_init(self, *init: Initialiser) -> "CellType":
+        """The same equations, started differently: each `init` runs after those before it."""
+        return replace(self, init=self.init + init)
+
+    def __repr__(self) -> str:
+        return f"<cell type {self.name}: states {', '.join(self.equations.states)}>"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Equations with numbers: a size for every name, a tensor for every parameter.
+
+    This is what the engine runs. A `Cell` binds itself; layers that keep their weights in
+    another layout bind views of them.
+    """
+
+    equations: Equations
+    sizes: Mapping[str, int]
+    tensors: Mapping[str, Tensor]
+
+    def size(self, name: str) -> int:
+        return self.equations.sizes[name].value(self.sizes)
+
+    def size_of(self, expr: Expr) -> int:
+        size = self.equations.size_of(expr)
+        assert size is not None
+        return size.value(self.sizes)
+
+    @cached_property
+    def state_sizes(self) -> dict[str, int]:
+        return {state: self.size(state) for state in self.equations.states}
+
+    @property
+    def output_size(self) -> int:
+        return self.size(self.equations.output)
+
+
+class Cell(nn.Module):
+    """One recurrent cell: `y, state = cell.step(x, state)` for a batch of rows.
+
+    The parameters carry the names of the equations, each a leaf of its own.
+    """
+
+    def __init__(self, kind: CellType, sizes: Mapping[str, int]):
+        super().__init__()
+        check_sizes(kind, sizes)
+        self.kind, self.sizes = kind, dict(sizes)
+        for name in kind.equations.parameters:
+            shape = [size.value(sizes) for size in kind.equations.shape(name)]
+            # register_parameter refuses names such as `half` that nn.Module has for itself
+            self._parameters[name] = nn.Parameter(torch.empty(shape))
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        for init in (initialise.standard, *self.kind.init):
+            init(self)
+
+    @property
+    def equations(self) -> Equations:
+        return self.kind.equations
+
+    def parameter(self, name: str) -> Tensor:
+        """A parameter by the name it has in the equations, its parametrization applied."""
+        found = self._parameters.get(name)
+        return getattr(self, name) if found is None else found
+
+    def bind(self) -> Bound:
+        tensors = {name: self.parameter(name) for name in self.equations.parameters}
+        return Bound(self.equations, self.sizes, tensors)
+
+    @property
+    def input_size(self) -> int:
+        return self.sizes["input"]
+
+    @property
+    def output_size(self) -> int:
+        return self.equations.sizes[self.equations.output].value(self.sizes)
+
+    @property
+    def state_sizes(self) -> dict[str, int]:
+        names = self.equations.states
+        return {name: self.equations.sizes[name].value(self.sizes) for name in names}
+
+    def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """One step: input (B, I) and state to output (B, O) and next state."""
+        bound, eqs = self.bind(), self.equations
+        env = {**bound.tensors, "x": x, **dict(zip(eqs.states, state, strict=True))}
+        run(eqs.lines, env, x, bound.size_of)
+        return env[eqs.output], make_state(eqs.states, (env[c] for c in eqs.carried.values()))
+
+    def forward(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+        return self.step(x, state)
+
+    def extra_repr(self) -> str:
+        sizes = ", ".join(f"{name}={size}" for name, size in self.sizes.items())
+        return f"{self.kind.name}, {sizes}"
+
+
+def check_sizes(kind: CellType, sizes: Mapping[str, int]) -> None:
+    """Every size of the equations is given, positive, and in the relation they ask for."""
+    needed = kind.equations.named_sizes
+    arguments = {"input": "input_size", "hidden": "hidden_size"}
+    call = f"{kind.name}({', '.join(arguments.get(n, f'{n}=...') for n in needed)})"
+    for name in needed:
+        if name not in sizes:
+            raise ValueError(f"{kind.name} needs the size {name!r}: build it as {call}")
+    for name, size in sizes.items():
+        if name not in needed:
+            raise ValueError(
+                f"{kind.name} has no size {name!r}; its sizes are {', '.join(needed)}: "
+                f"build it as {call}"
+            )
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise ValueError(
+                f"the size {name!r} of {kind.name} is a positive whole number, not {size!r}"
+            )
+    for constraint in kind.equations.constraints:
+        left, right = constraint.left.value(sizes), constraint.right.value(sizes)
+        if left != right:
+            where = ""
+            if constraint.span is not None:
+                line = kind.equations.text.split("\n")[constraint.span.line].strip()
+                where = f"; this line asks for it:\n    {line}"
+            raise ValueError(
+                f"{kind.name} needs {constraint}, and was given {left} and {right}{where}"
+            )

@@ -1,0 +1,7 @@
+"""The only time loops. `unfold` is the way in; the reference is the oracle of every other one."""
+
+from unspool.engine.bptt import Gradients, bptt
+from unspool.engine.masks import Masks, draw_masks, expected_masks
+from unspool.engine.unfold import unfold
+
+__all__ = ["Gradients", "Masks", "bptt", "draw_masks", "expected_masks", "unfold"]

@@ -1,0 +1,122 @@
+"""Random masks of a recurrence, drawn before it runs, so that every backend computes the same.
+
+Draw anew for every call of `unfold`: in truncated backpropagation, for every chunk.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from unspool.cells.cell import Bound
+from unspool.equations.expr import Apply, Expr, products
+from unspool.equations.program import Equations
+from unspool.equations.rewrite import mask_operands, recurrent_operands, zoneout
+
+
+@dataclass(frozen=True)
+class Masks:
+    """`keep`: for each state 1 where it keeps its old value, (T, B, n), or the chance of it.
+
+    `operands`: for each vector that a recurrent product reads (`h`, or `r * h`), a factor the
+    same at every step, (B, n). `weights`: for each matrix a factor for every entry of it.
+    """
+
+    keep: Mapping[str, Tensor | float] = field(default_factory=dict)
+    operands: Mapping[str, Tensor] = field(default_factory=dict)
+    weights: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+def draw_masks(
+    cell: Any,
+    xs: Tensor,
+    *,
+    zoneout: float = 0.0,
+    recurrent: float = 0.0,
+    weights: float = 0.0,
+) -> Masks:
+    """Masks for one training call on `xs` (T, B, I).
+
+    `zoneout` is the chance that a state keeps its old value (Krueger et al. 2017); `recurrent`
+    drops entries of what recurrent products read, the same ones at every step (variational
+    dropout, Gal and Ghahramani 2016); `weights` drops entries of the recurrent matrices
+    (Merity et al. 2018). What is left is scaled up by 1 / (1 - p), zoneout aside.
+    """
+    for name, p in (("zoneout", zoneout), ("recurrent", recurrent), ("weights", weights)):
+        check_probability(name, p)
+    T, B = xs.shape[:2]
+    sizes: Mapping[str, int] = cell.state_sizes
+    keep = {
+        s: (torch.rand(T, B, n, device=xs.device) < zoneout).to(xs.dtype)
+        for s, n in sizes.items()
+        if zoneout
+    }
+    if not (recurrent or weights):
+        return Masks(keep)
+    bound = _equations_needed(cell)
+    operands = {
+        text: keep_mask((B, size.value(bound.sizes)), recurrent, xs)
+        for text, (_, size) in recurrent_operands(bound.equations).items()
+        if recurrent
+    }
+    return Masks(keep, operands, _weight_masks(bound, weights, xs) if weights else {})
+
+
+def expected_masks(cell: Any, zoneout: float) -> Masks:
+    """What `draw_masks` comes to on average, for evaluation: zoneout mixes, nothing is dropped."""
+    check_probability("zoneout", zoneout)
+    return Masks({state: zoneout for state in cell.state_sizes if zoneout})
+
+
+def check_probability(name: str, p: float) -> None:
+    if not 0.0 <= p < 1.0:
+        raise ValueError(f"{name} is a probability, at least 0 and below 1, not {p}")
+
+
+def keep_mask(shape: tuple[int, ...], p: float, like: Tensor) -> Tensor:
+    """0 with probability p, else 1 / (1 - p)."""
+    kept = torch.rand(shape, device=like.device) >= p
+    return kept.to(like.dtype) / (1 - p)
+
+
+def _equations_needed(cell: Any) -> Bound:
+    bound = cell.bind() if hasattr(cell, "bind") else cell
+    if not isinstance(bound, Bound):
+        raise ValueError(
+            "dropout inside the recurrence needs a cell written as equations; "
+            f"{type(cell).__name__} is a Python class, which takes zoneout only"
+        )
+    return bound
+
+
+def _weight_masks(bound: Bound, p: float, like: Tensor) -> dict[str, Tensor]:
+    """A mask for every recurrent matrix; columns that read only the input stay as they are."""
+    masks: dict[str, Tensor] = {}
+    for matrix in bound.equations.recurrent:
+        mask = keep_mask(tuple(bound.tensors[matrix].shape), p, like)
+        for line in bound.equations.lines:
+            for node in products(line.expr):
+                if node.matrix == matrix:
+                    _spare_input_columns(mask, node.operand, bound)
+        masks[matrix] = mask
+    return masks
+
+
+def _spare_input_columns(mask: Tensor, operand: Expr, bound: Bound, start: int = 0) -> None:
+    if isinstance(operand, Apply) and operand.function == "concat":
+        for part in operand.args:
+            _spare_input_columns(mask, part, bound, start)
+            start += bound.size_of(part)
+    elif not bound.equations.depends_on_state(operand):
+        mask[:, start : start + bound.size_of(operand)] = 1.0
+
+
+@lru_cache(maxsize=256)
+def masked_equations(
+    equations: Equations, keep: tuple[str, ...], operands: tuple[str, ...]
+) -> Equations:
+    """The equations with these masks written into them."""
+    return zoneout(mask_operands(equations, operands), keep)

@@ -1,0 +1,45 @@
+"""`unfold`: a cell over a sequence."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from unspool.engine.call import prepare
+from unspool.engine.masks import Masks
+from unspool.engine.reference import unfold_reference
+
+BACKENDS = {"auto": unfold_reference, "reference": unfold_reference}
+
+
+def unfold(
+    cell: Any,
+    xs: Tensor,
+    state: Sequence[Tensor] | None = None,
+    *,
+    lengths: Tensor | Sequence[int] | None = None,
+    reverse: bool = False,
+    masks: Masks | None = None,
+    backend: str = "auto",
+    record: Sequence[str] = (),
+) -> Any:
+    """Runs a cell over `xs` (T, B, I): `ys, state = unfold(cell, xs)`.
+
+    `state` goes in (zeros if None) and comes out, a NamedTuple with one (B, n) field per state.
+    With `lengths` (B,) each row ends after its own number of steps: `ys` is zero past it, the
+    returned state is the row's own last one (its initial one if the length is 0), and what
+    stands in the padding changes nothing. `reverse` runs from the last step of each row to its
+    first. `masks` come from `draw_masks`. With `record` a third value holds the named lines by
+    step, (T, B, n): a state's name means its new value.
+
+    The recurrence runs in the dtype of the cell's parameters, under autocast too.
+    """
+    if backend not in BACKENDS:
+        raise ValueError(f"there is no backend {backend!r}; choose one of {', '.join(BACKENDS)}")
+    with torch.autocast(xs.device.type if isinstance(xs, Tensor) else "cpu", enabled=False):
+        call = prepare(
+            cell, xs, state, lengths=lengths, reverse=reverse, masks=masks, record=record
+        )
+        ys, last, recorded = BACKENDS[backend](call)
+    return (ys, last, recorded) if record else (ys, last)

@@ -1,0 +1,198 @@
+"""Text to statements: what each line says. Python's grammar reads it; nothing is evaluated."""
+
+import ast
+import difflib
+import math
+from dataclasses import dataclass
+
+from unspool.equations.errors import EquationError, Span
+from unspool.equations.expr import Apply, Const, Expr, Line, Name, Product
+from unspool.equations.functions import CALLABLE, FUNCTIONS
+from unspool.equations.source import (
+    MAX_DEPTH,
+    MAX_LINES,
+    MAX_TEXT,
+    PRIME,
+    LogicalLine,
+    logical_lines,
+)
+
+OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """`name: size`."""
+
+    name: str
+    size: str | int
+    span: Span
+
+
+@dataclass(frozen=True)
+class Assignment(Line):
+    """`name = expression`; the span is that of the name."""
+
+    span: Span
+
+
+def parse(text: str) -> list[Assignment | Declaration]:
+    """The statements of a cell's text, in order."""
+    if len(text) > MAX_TEXT:
+        raise EquationError(f"the text has {len(text)} characters; {MAX_TEXT} are allowed")
+    statements = [_Statement(line).read() for line in logical_lines(text)]
+    if not statements:
+        hint = "write at least one, for example: h' = tanh(W @ x + U @ h + b)"
+        raise EquationError("there is no equation here", hint=hint)
+    if len(statements) > MAX_LINES:
+        raise EquationError(f"there are {len(statements)} equations; {MAX_LINES} are allowed")
+    return statements
+
+
+class _Statement:
+    def __init__(self, line: LogicalLine):
+        self.error, self.span = line.error, line.span
+        self.tree = line.tree()
+
+    def read(self) -> Assignment | Declaration:
+        match self.tree:
+            case ast.AnnAssign() as statement:
+                return self.declaration(statement)
+            case ast.Assign(targets=[ast.Name() as target], value=value):
+                return Assignment(self.name(target), self.expression(value), self.span(target))
+            case ast.Assign(targets=[target]):
+                hint = "for example: h' = ..."
+                raise self.error("the left side of an equation is one name", target, hint)
+            case ast.Assign(targets=[_, second, *_]):
+                raise self.error("one equation has one `=`", second, "use two lines")
+        hint = "write `name = ...`, or `name: size` to declare a size"
+        raise self.error("this is not an equation", self.tree, hint)
+
+    def declaration(self, statement: ast.AnnAssign) -> Declaration:
+        if statement.value is not None:
+            hint = "write `h: proj` and the equation `h' = ...` on two lines"
+            raise self.error("a size is declared alone", statement.annotation, hint)
+        if not isinstance(statement.target, ast.Name):
+            raise self.error("only a name has a size", statement.target, "write `name: size`")
+        name, span = self.name(statement.target), self.span(statement.target)
+        if name.endswith("'"):
+            raise self.error("a declaration takes no prime", span, f"write `{name[:-1]}: ...`")
+        match statement.annotation:
+            case ast.Name() as size if PRIME not in size.id:
+                return Declaration(name, self.name(size), span)
+            case ast.Constant(value=int(value)) if not isinstance(value, bool) and value > 0:
+                return Declaration(name, value, span)
+        hint = "for example `h: proj` or `y: 1`"
+        raise self.error("a size is a name or a positive number", statement.annotation, hint)
+
+    def name(self, node: ast.Name) -> str:
+        name = node.id.replace(PRIME, "'")
+        if name.startswith("_"):
+            hint = f"for example `{name.strip('_') or 'a'}`"
+            raise self.error("a name starts with a letter", node, hint)
+        return name
+
+    def expression(self, node: ast.expr, depth: int = 0) -> Expr:
+        if depth > MAX_DEPTH:
+            hint = "name a part of it on a line of its own"
+            raise self.error(f"this is nested over {MAX_DEPTH} deep", node, hint)
+        match node:
+            case ast.Constant():
+                return Const(self.number(node), span=self.span(node))
+            case ast.Name():
+                return Name(self.name(node), span=self.span(node))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self.apply("neg", (self.expression(operand, depth + 1),), node)
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self.expression(operand, depth + 1)
+            case ast.BinOp(op=ast.MatMult()):
+                return self.product(node, depth)
+            case ast.BinOp(op=op) if type(op) in OPERATORS:
+                return self.operator(node, OPERATORS[type(op)], depth)
+            case ast.Call():
+                return self.call(node, depth)
+            case ast.Attribute():
+                raise self.error("the language has no attributes", node, "remove the `.` part")
+            case ast.Starred():
+                raise self.error("nothing stands left of `*`", node, "write both factors")
+            case ast.Tuple():
+                hint = "join vectors with `concat(a, b)`"
+                raise self.error("this is a list of values", node, hint)
+        hint = "expected names, numbers, + - * / ** @, brackets and functions"
+        raise self.error("this is not part of the language", node, hint)
+
+    def number(self, node: ast.Constant) -> float:
+        value = node.value
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            try:
+                number = float(value)
+            except OverflowError:
+                number = math.inf
+            if math.isfinite(number):
+                return number
+        raise self.error("this is not a real number", node, "write it as 2, 0.5 or 1e-3")
+
+    def product(self, node: ast.BinOp, depth: int) -> Expr:
+        if isinstance(node.left, ast.Name):
+            operand = self.expression(node.right, depth + 1)
+            return Product(self.name(node.left), operand, span=self.span(node))
+        match node.left:
+            case ast.BinOp(op=ast.MatMult()):
+                hint = "apply one matrix after the other: A @ (B @ v)"
+            case ast.BinOp(op=ast.Mult() | ast.Div(), right=ast.Name(id=inner)):
+                hint = f"bracket the product: ... * ({inner} @ v)"
+            case ast.UnaryOp():
+                hint = "put the sign in front of a bracket: -(W @ v)"
+            case _:
+                hint = "a vector is computed on the right of `@`: W @ (...)"
+        raise self.error("the left of `@` is the name of a matrix", node.left, hint)
+
+    def operator(self, node: ast.BinOp, symbol: str, depth: int) -> Expr:
+        left = node.left
+        bracketed = (left.lineno, left.col_offset) != (node.lineno, node.col_offset)
+        is_product = isinstance(left, ast.BinOp) and isinstance(left.op, ast.MatMult)
+        if symbol in ("*", "/") and is_product and not bracketed:
+            hint = f"write (W @ v) {symbol} u, or W @ (v {symbol} u)"
+            raise self.error(f"`@` and `{symbol}` in one term need brackets", node, hint)
+        args = (self.expression(left, depth + 1), self.expression(node.right, depth + 1))
+        if symbol == "**" and not isinstance(args[1], Const):
+            hint = "for other powers: exp(k * log(v))"
+            raise self.error("an exponent is a number", node.right, hint)
+        return self.apply(symbol, args, node)
+
+    def call(self, node: ast.Call, depth: int) -> Expr:
+        if not isinstance(node.func, ast.Name):
+            hint = "to multiply, write `*`"
+            raise self.error("only a function's name can be called", node.func, hint)
+        function = node.func.id.replace(PRIME, "'")
+        if function not in CALLABLE:
+            close = difflib.get_close_matches(function, CALLABLE, 1)
+            hint = f"did you mean {close[0]}? " if close else "to multiply, write `*`. "
+            hint += f"The functions are {', '.join(CALLABLE)}"
+            raise self.error(f"there is no function {function!r}", node.func, hint)
+        if node.keywords or any(isinstance(arg, ast.Starred) for arg in node.args):
+            raise self.error("arguments are plain expressions", node, f"write {function}(...)")
+        arity, given = FUNCTIONS[function].arity, len(node.args)
+        if not given or (arity is not None and arity != given):
+            expected = "one argument or more" if arity is None else f"{arity} of them"
+            hint = f"write {function}({', '.join('abc'[: arity or 2])})"
+            problem = f"{function} takes {expected}, and {given} arguments are given"
+            raise self.error(problem, node, hint)
+        return self.apply(function, tuple(self.expression(a, depth + 1) for a in node.args), node)
+
+    def apply(self, function: str, args: tuple[Expr, ...], node: ast.expr) -> Expr:
+        """The call, or its value where all arguments are numbers."""
+        span, fold = self.span(node), FUNCTIONS[function].constant
+        constants = [arg for arg in args if isinstance(arg, Const)]
+        if fold is None and constants:
+            hint = "a number has no length of its own; use it with +, -, * or /"
+            raise self.error(f"{function} takes vectors", constants[0].span or span, hint)
+        if fold is None or len(constants) < len(args):
+            return Apply(function, args, span=span)
+        try:
+            value = fold(*(constant.value for constant in constants))
+        except (ArithmeticError, ValueError):
+            value = math.nan
+        if isinstance(value, complex) or not math.isfinite(value):
+            raise self.error("this has no finite value", span, "check the numbers in it")
+        return Const(float(value), span=span)

@@ -1,0 +1,185 @@
+"""From statements to equations: each name gets its role, in the order of the lines, and a size."""
+
+from unspool.equations.errors import EquationError, Span
+from unspool.equations.expr import Expr, Line, Name, Product, names, products, walk
+from unspool.equations.functions import CALLABLE
+from unspool.equations.parse import Assignment, Declaration, parse
+from unspool.equations.program import Equations
+from unspool.equations.sizes import HIDDEN, INPUT, Size, SizeClash, Solver, size_of, unknown
+
+
+def equations(text: str) -> Equations:
+    """The text of a cell, read, checked and sized."""
+    if not isinstance(text, str):
+        raise EquationError(f"a cell is written as text, not as {type(text).__name__}")
+    return _Reader(text.replace("\r\n", "\n").replace("\r", "\n")).read()
+
+
+class _Reader:
+    def __init__(self, text: str):
+        self.text = text
+        statements = parse(text)
+        self.lines = [s for s in statements if isinstance(s, Assignment)]
+        self.declared = [s for s in statements if isinstance(s, Declaration)]
+        self.assigned = {line.name for line in self.lines}
+        self.states = {name[:-1] for name in self.assigned if name.endswith("'")}
+        self.vectors: dict[str, Span | None] = {}
+        self.matrices: dict[str, tuple[Size, Size]] = {}
+        self.sizes: dict[str, Size] = {"x": INPUT}
+        self.solver = Solver()
+
+    def error(self, problem: str, span: Span | None, hint: str) -> EquationError:
+        return EquationError(problem, self.text, span, hint)
+
+    def read(self) -> Equations:
+        self.check_targets()
+        self.check_uses()
+        self.check_declarations()
+        output = self.find_output()
+        self.infer_sizes()
+        final = self.solver.final
+        states = [line.name for line in self.lines if line.name.endswith("'")]
+        states.sort(key=lambda name: name != output)
+        return Equations(
+            text=self.text,
+            lines=tuple(Line(line.name, line.expr) for line in self.lines),
+            carried={name[:-1]: name for name in states},
+            output=output,
+            matrices={
+                m: (final(rows), final(columns)) for m, (rows, columns) in self.matrices.items()
+            },
+            vectors=tuple(self.vectors),
+            sizes={name: final(size) for name, size in self.sizes.items()},
+            constraints=tuple(self.solver.constraints),
+        )
+
+    def check_targets(self) -> None:
+        seen: dict[str, int] = {}
+        for line in self.lines:
+            name, base = line.name, line.name.removesuffix("'")
+            if base == "x":
+                hint = "give the result another name"
+                raise self.error("x is the input: no line assigns it", line.span, hint)
+            if name in seen:
+                hint = "every name is assigned once: give one of them another name"
+                first = seen[name] + 1
+                raise self.error(
+                    f"{name} is assigned twice (first on line {first})", line.span, hint
+                )
+            if (base if name.endswith("'") else name + "'") in seen:
+                hint = f"{base}' makes {base} a state and {base} its previous value: rename one"
+                raise self.error(f"both {base} and {base}' are assigned", line.span, hint)
+            seen[name] = line.span.line
+        if not self.states:
+            hint = "a cell carries at least one state: assign a primed name, for example h' = ..."
+            span = self.lines[0].span if self.lines else None
+            raise self.error("no state is updated", span, hint)
+
+    def check_uses(self) -> None:
+        """Every name is the input, a state, an earlier line or a parameter."""
+        ready = {"x"} | self.states
+        for line in self.lines:
+            for node in walk(line.expr):
+                if isinstance(node, Product):
+                    self.check_matrix(node)
+                elif (
+                    isinstance(node, Name) and node.id not in ready and node.id not in self.vectors
+                ):
+                    self.check_parameter(node, line.name)
+            for node in products(line.expr):
+                if not names(node.operand) & ready:
+                    hint = "if a name in it is a state, update it on a line of its own: name' = ..."
+                    problem = "this product never changes: no input, state or line is in it"
+                    raise self.error(problem, node.span, hint)
+            ready.add(line.name)
+
+    def check_matrix(self, node: Product) -> None:
+        name = node.matrix
+        if name in self.vectors:
+            hint = "use two names for the two parameters"
+            problem = f"{name} is used as a matrix here and as a vector elsewhere"
+            raise self.error(problem, node.span, hint)
+        if name == "x" or name.removesuffix("'") in self.states or name in self.assigned:
+            hint = "multiply two vectors element by element with `*`"
+            problem = f"the left of `@` is a matrix parameter, and {name} is a vector"
+            raise self.error(problem, node.span, hint)
+        if name.endswith("'"):
+            raise self.error("a matrix has no prime", node.span, f"write {name[:-1]} @ ...")
+        self.matrices.setdefault(name, (unknown(f"{name}.rows"), unknown(f"{name}.columns")))
+
+    def check_parameter(self, node: Name, line: str) -> None:
+        """A name that nothing so far explains: a vector parameter, unless it looks like a slip."""
+        name, span = node.id, node.span
+        if name in self.assigned:
+            hint = "assign it on an earlier line"
+            if name.endswith("'"):
+                hint += f"; the state's previous value is {name[:-1]}"
+            elif name == line:
+                hint = f"make it a state, {name}' = ..., or give the result another name"
+            raise self.error(f"{name} is used before it is assigned", span, hint)
+        if name.endswith("'") or name == "h":
+            state = name.removesuffix("'")
+            hint = f"add a line `{state}' = ...`"
+            raise self.error(f"the state {state} is never updated", span, hint)
+        if name in self.matrices:
+            hint = "use two names for the two parameters"
+            problem = f"{name} is used as a vector here and as a matrix elsewhere"
+            raise self.error(problem, span, hint)
+        if name in CALLABLE:
+            raise self.error(f"{name} is a function", span, f"call it: {name}(...)")
+        self.vectors[name] = span
+        self.sizes[name] = unknown(name)
+
+    def check_declarations(self) -> None:
+        done: set[str] = set()
+        for item in self.declared:
+            if item.name in done:
+                raise self.error(f"{item.name} is declared twice", item.span, "keep one of them")
+            if item.name in self.matrices:
+                hint = "its shape follows from the equations: declare the vector it gives instead"
+                raise self.error(f"{item.name} is a matrix", item.span, hint)
+            if item.name not in self.assigned | self.states | set(self.vectors) | {"x"}:
+                hint = f"assign it, a state as {item.name}' = ..., or remove the declaration"
+                raise self.error(f"no equation has {item.name}", item.span, hint)
+            done.add(item.name)
+
+    def find_output(self) -> str:
+        if "y" in self.assigned:
+            return "y"
+        if "h" in self.states or len(self.states) == 1:
+            return "h'" if "h" in self.states else next(iter(self.states)) + "'"
+        listed = ", ".join(sorted(self.states))
+        hint = "add a line `y = ...` that says what the cell puts out"
+        raise EquationError(f"no line defines the output: the states are {listed}", hint=hint)
+
+    def infer_sizes(self) -> None:
+        for state in self.states:
+            self.sizes[state] = HIDDEN
+        for item in self.declared:
+            size = Size((), item.size) if isinstance(item.size, int) else Size((item.size,))
+            if item.name == "x":
+                self.equate(INPUT, size, Name("x", span=item.span), Name("x", span=item.span))
+            self.sizes[item.name] = size
+        for line in self.lines:
+            found = size_of(
+                line.expr, self.sizes.__getitem__, self.matrices.__getitem__, self.equate
+            )
+            found = unknown(line.name) if found is None else found
+            expected = self.sizes.get(line.name.removesuffix("'"), found)
+            self.equate(expected, found, Name(line.name, span=line.span), line.expr)
+            self.sizes[line.name] = expected
+        try:
+            self.solver.finish()
+        except SizeClash:
+            hint = "check what concat joins and what its result is added to"
+            raise EquationError("the sizes of these equations cannot agree", hint=hint) from None
+
+    def equate(self, a: Size, b: Size, first: Expr, second: Expr) -> None:
+        span = first.span if second.span is None else second.span
+        try:
+            self.solver.equate(a, b, span)
+        except SizeClash:
+            one, two = self.solver.final(a), self.solver.final(b)
+            hint = "element-wise operators need equal sizes; a matrix, M @ v, changes a size"
+            problem = f"sizes cannot agree: {two} here, {one} beside it"
+            raise self.error(problem, span, hint) from None

@@ -1,0 +1,181 @@
+"""Sizes by unification: every vector's length as a sum of named sizes.
+
+A size is a sum such as `input + hidden`. Its terms are named sizes (`input`, `hidden`, and what
+a declaration names) or unknowns (they start with `?`), which equations such as
+"both sides of + are equally long" bind one after the other.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from unspool.equations.errors import Span
+from unspool.equations.expr import Apply, Const, Expr, Name, Part, Product
+
+
+@dataclass(frozen=True)
+class Size:
+    terms: tuple[str, ...] = ()  # sorted; a name that stands twice counts twice
+    constant: int = 0
+
+    def __add__(self, other: "Size") -> "Size":
+        terms = tuple(sorted(self.terms + other.terms))
+        return Size(terms, self.constant + other.constant)
+
+    def __str__(self) -> str:
+        counted = Counter(self.terms)
+        parts = [name if n == 1 else f"{n}*{name}" for name, n in counted.items()]
+        if self.constant or not parts:
+            parts.append(str(self.constant))
+        return " + ".join(parts)
+
+    def value(self, sizes: Mapping[str, int]) -> int:
+        return sum(sizes[term] for term in self.terms) + self.constant
+
+
+INPUT, HIDDEN = Size(("input",)), Size(("hidden",))
+
+
+def unknown(label: str) -> Size:
+    return Size((f"?{label}",))
+
+
+def is_unknown(term: str) -> bool:
+    return term.startswith("?")
+
+
+class SizeClash(Exception):
+    """Two sizes that no choice of positive numbers makes equal."""
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """Two sums of named sizes that must come out equal when a cell is built."""
+
+    left: Size
+    right: Size
+    span: Span | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.left} = {self.right}"
+
+
+class Solver:
+    """Collects equalities, binds unknowns, and keeps what only the numbers can decide."""
+
+    def __init__(self) -> None:
+        self.bindings: dict[str, Size] = {}
+        self.constraints: list[Constraint] = []
+        self._named: dict[str, Size] = {}  # the constraints solved for a name: finds contradictions
+        self._pending: list[tuple[Size, Size, Span | None]] = []
+
+    def resolve(self, size: Size) -> Size:
+        return _substitute(size, self.bindings)
+
+    def equate(self, a: Size, b: Size, span: Span | None = None) -> None:
+        left, right = _cancel(self.resolve(a), self.resolve(b))
+        for one, other in ((left, right), (right, left)):
+            if len(one.terms) == 1 and not one.constant and is_unknown(one.terms[0]):
+                self.bindings[one.terms[0]] = other
+                if other == Size():
+                    raise SizeClash
+                return
+        if any(map(is_unknown, left.terms + right.terms)):
+            if Size() in (left, right):
+                raise SizeClash
+            self._pending.append((a, b, span))
+        elif left != right:
+            self._constrain(left, right, span)
+
+    def _constrain(self, left: Size, right: Size, span: Span | None) -> None:
+        a, b = _cancel(_substitute(left, self._named), _substitute(right, self._named))
+        if a == b:
+            return
+        if Size() in (a, b):  # sizes are positive: a sum of them is never nothing
+            raise SizeClash
+        if not a.terms and not b.terms:
+            raise SizeClash
+        for one, other in ((b, a), (a, b)):
+            if len(one.terms) == 1 and not one.constant:
+                self._named[one.terms[0]] = other
+                break
+        self.constraints.append(Constraint(left, right, span))
+
+    def finish(self) -> None:
+        """Settles what waited for other unknowns; what is still free becomes `hidden`."""
+        for settle in (lambda: None, self._bind_rest_to_hidden):
+            settle()
+            waiting = -1
+            while self._pending and waiting != len(self._pending):
+                waiting, pending = len(self._pending), self._pending
+                self._pending = []
+                for a, b, span in pending:
+                    self.equate(a, b, span)
+
+    def _bind_rest_to_hidden(self) -> None:
+        for a, b, _ in self._pending:
+            for term in self.resolve(a).terms + self.resolve(b).terms:
+                if is_unknown(term):
+                    self.bindings.setdefault(term, HIDDEN)
+
+    def final(self, size: Size) -> Size:
+        resolved = self.resolve(size)
+        rest = {term: HIDDEN for term in resolved.terms if is_unknown(term)}
+        return _substitute(resolved, rest)
+
+
+def _substitute(size: Size, bindings: Mapping[str, Size]) -> Size:
+    while any(term in bindings for term in size.terms):
+        parts = [bindings.get(term, Size((term,))) for term in size.terms]
+        size = sum(parts, Size((), size.constant))
+    return size
+
+
+def _cancel(a: Size, b: Size) -> tuple[Size, Size]:
+    """Both sides without what they share."""
+    left, right, low = Counter(a.terms), Counter(b.terms), min(a.constant, b.constant)
+    common = left & right
+    return (
+        Size(tuple(sorted((left - common).elements())), a.constant - low),
+        Size(tuple(sorted((right - common).elements())), b.constant - low),
+    )
+
+
+def size_of(
+    expr: Expr,
+    vector: Callable[[str], Size],
+    matrix: Callable[[str], tuple[Size, Size]],
+    equate: Callable[[Size, Size, Expr, Expr], None] = lambda a, b, x, y: None,
+) -> Size | None:
+    """The size of an expression (None: a number, which fits any size).
+
+    `equate` hears of every pair of sizes that must agree; without it sizes are only read off.
+    """
+
+    def visit(node: Expr) -> Size | None:
+        match node:
+            case Const():
+                return None
+            case Name(id=name):
+                return vector(name)
+            case Product(matrix=name, operand=operand, transposed=transposed):
+                rows, columns = matrix(name)[::-1] if transposed else matrix(name)
+                found = visit(operand)
+                if found is not None:
+                    equate(found, columns, operand, node)
+                return rows
+            case Part(operand=operand, whole=whole, index=index):
+                return visit(whole[index])
+            case Apply(function="concat", args=args):
+                parts = [visit(arg) for arg in args]
+                assert None not in parts, "the parser lets no number into concat"
+                return sum((part for part in parts if part is not None), Size())
+            case Apply(args=args):
+                sized = [(arg, size) for arg in args if (size := visit(arg)) is not None]
+                for (first, a), (second, b) in itertools.pairwise(sized):
+                    equate(a, b, first, second)
+                return sized[0][1] if sized else None
+        raise AssertionError(node)
+
+    return visit(expr)
