@@ -4,17 +4,19 @@ Letters in names stand for shapes: T steps, B rows of a batch, I input features,
 O output features.
 """
 
-from unspool import cells
+from unspool import cells, nn
 from unspool.cells import init
 from unspool.cells.cell import Cell, CellType, cell
 from unspool.cells.constrain import constrain_orthogonal
 from unspool.cells.state import detach
 from unspool.engine import Gradients, Masks, bptt, draw_masks, expected_masks, unfold
 from unspool.equations.errors import EquationError
+from unspool.layers import Dropout, LearnedState, Recurrent
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Cell", "CellType", "EquationError", "Gradients", "Masks", "bptt", "cell", "cells",
-    "constrain_orthogonal", "detach", "draw_masks", "expected_masks", "init", "unfold",
+    "Cell", "CellType", "Dropout", "EquationError", "Gradients", "LearnedState", "Masks",
+    "Recurrent", "bptt", "cell", "cells", "constrain_orthogonal", "detach", "draw_masks",
+    "expected_masks", "init", "nn", "unfold",
 ]  # fmt: skip

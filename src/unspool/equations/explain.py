@@ -195,9 +195,11 @@ class _Text:
             f"  d{s}_t/d{s}_p = d{s}_t/d{s}_(t-1) @ ... @ d{s}_(p+1)/d{s}_p   (in this order)",
         ]
         if self.about.parameters_of_states:
-            listed = ", ".join(self.about.parameters_of_states)
+            some = self.about.parameters_of_states
+            every = len(some) == len(self.eqs.parameters)
+            which = "every parameter w" if every else f"w = {', '.join(some)}"
             rows += [
-                f"so for w = {listed}, with d+ the dependence within one step alone,",
+                f"so for {which}, with d+ the dependence within one step alone,",
                 f"  dL/dw = sum_t sum_(p<=t) dL_t/d{s}_t @ d{s}_t/d{s}_p @ d+{s}_p/dw",
             ]
         return rows
@@ -213,5 +215,6 @@ def count_text(eqs: Equations) -> str:
         "*".join(f"({size})" if "+" in str(size) else str(size) for size in eqs.shape(name))
         for name in eqs.parameters
     )
-    terms = [shape if n == 1 else f"{n}*{shape}" for shape, n in shapes.items()]
+    matrices_first = sorted(shapes.items(), key=lambda item: -item[0].count("*"))
+    terms = [shape if n == 1 else f"{n}*{shape}" for shape, n in matrices_first]
     return " + ".join(terms) or "0"

@@ -54,8 +54,9 @@ class Equations:
     @cached_property
     def named_sizes(self) -> tuple[str, ...]:
         """Every size that must be given to build the cell, `input` and `hidden` first."""
-        shapes = [size for pair in self.matrices.values() for size in pair]
-        terms = {t for size in (*self.sizes.values(), *shapes) for t in size.terms} | {"input"}
+        sizes = [*self.sizes.values(), *(size for pair in self.matrices.values() for size in pair)]
+        sizes += [size for needed in self.constraints for size in (needed.left, needed.right)]
+        terms = {term for size in sizes for term in size.terms} | {"input"}
         return tuple(sorted(terms, key=lambda t: (t != "input", t != "hidden", t)))
 
     def size_of(self, expr: Expr) -> Size | None:

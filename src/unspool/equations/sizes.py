@@ -96,11 +96,12 @@ class Solver:
             raise SizeClash
         if not a.terms and not b.terms:
             raise SizeClash
-        for one, other in ((b, a), (a, b)):
+        for one, other in sorted(((b, a), (a, b)), key=lambda pair: pair[0] == HIDDEN):
             if len(one.terms) == 1 and not one.constant:
                 self._named[one.terms[0]] = other
                 break
-        self.constraints.append(Constraint(left, right, span))
+        first, second = sorted((left, right), key=lambda size: "input" not in size.terms)
+        self.constraints.append(Constraint(first, second, span))
 
     def finish(self) -> None:
         """Settles what waited for other unknowns; what is still free becomes `hidden`."""
@@ -120,9 +121,10 @@ class Solver:
                     self.bindings.setdefault(term, HIDDEN)
 
     def final(self, size: Size) -> Size:
+        """The size in named terms; names that must be equal become one, `hidden` if it can be."""
         resolved = self.resolve(size)
         rest = {term: HIDDEN for term in resolved.terms if is_unknown(term)}
-        return _substitute(resolved, rest)
+        return _substitute(_substitute(resolved, rest), self._named)
 
 
 def _substitute(size: Size, bindings: Mapping[str, Size]) -> Size:

@@ -1,0 +1,162 @@
+"""`Recurrent`: any cell, stacked, in one direction or both."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from unspool.engine import unfold
+from unspool.layers.dropout import Dropout
+from unspool.layers.initial import LearnedState
+from unspool.layers.merge import Merge, MergeDirections
+from unspool.layers.skip import SKIPS, Residual, Skip
+
+
+class Recurrent(nn.Module):
+    """`ys, state = layer(xs)` for `xs` of shape (T, B, I).
+
+    The state is a tuple over layers of tuples over directions of the cell's own state; it goes
+    in and comes out. `hidden_size` is one size or one per layer. `skip="residual"` adds each
+    layer's input to its output, `skip="dense"` gives each layer the input and the outputs of all
+    layers below. `dropout` is a probability between layers, or a `Dropout` with other kinds.
+    `initial="learned"` starts from trained vectors. Sizes that the equations declare follow by
+    name: `Recurrent(LSTMProjected, 64, 128, proj=32)`.
+    """
+
+    def __init__(
+        self,
+        cell: Callable[..., Any],
+        input_size: int,
+        hidden_size: int | Sequence[int],
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        merge: Merge = "concat",
+        skip: Skip | None = None,
+        dropout: float | Dropout = 0.0,
+        initial: Literal["zeros", "learned"] = "zeros",
+        **sizes: int,
+    ):
+        super().__init__()
+        if skip is not None and skip not in SKIPS:
+            raise ValueError(f"skip is None or one of {', '.join(SKIPS)}, not {skip!r}")
+        if initial not in ("zeros", "learned"):
+            raise ValueError(f"initial is 'zeros' or 'learned', not {initial!r}")
+        self.dropout = dropout if isinstance(dropout, Dropout) else Dropout(between=dropout)
+        self.input_size, self.skip = input_size, skip
+        self.layers, self.residuals = nn.ModuleList(), nn.ModuleList()
+        size = below = input_size
+        for hidden in _per_layer(hidden_size, num_layers):
+            cells = [cell(size, hidden, **sizes) for _ in range(1 + bidirectional)]
+            layer = _Layer(cells, merge, initial == "learned")
+            self.layers.append(layer)
+            if skip == "residual":
+                self.residuals.append(Residual(size, layer.output_size))
+            below += layer.output_size
+            size = below if skip == "dense" else layer.output_size
+            self.output_size = layer.output_size
+
+    def forward(
+        self,
+        xs: Tensor,
+        state: Sequence[Sequence[Any]] | None = None,
+        *,
+        lengths: Tensor | Sequence[int] | None = None,
+        record: Sequence[str] = (),
+        backend: str = "auto",
+    ) -> Any:
+        """As `unfold`; what is recorded comes as a tuple over layers of tuples over directions."""
+        if state is not None and len(state) != len(self.layers):
+            raise ValueError(f"the state covers {len(self.layers)} layers; got {len(state)}")
+        how = _How(lengths, _inside(xs, lengths), tuple(record), backend)
+        states, records = [], []
+        below = up = ys = xs
+        for index, layer in enumerate(self.layers):
+            inputs = below if self.skip == "dense" else up
+            start = None if state is None else state[index]
+            ys, last, recorded = layer(inputs, start, self.dropout, how)
+            if self.skip == "residual":
+                ys = self.residuals[index](inputs, ys, how.inside)
+            up = self.dropout.drop_between(ys, self.training)
+            if self.skip == "dense":
+                below = torch.cat((below, up), -1)
+            states.append(last)
+            records.append(recorded)
+        return (ys, tuple(states), tuple(records)) if record else (ys, tuple(states))
+
+
+@dataclass(frozen=True)
+class _How:
+    """What every layer of one call has in common. `inside` (T, B, 1) is False past a row's end."""
+
+    lengths: Tensor | Sequence[int] | None
+    inside: Tensor | None
+    record: tuple[str, ...]
+    backend: str
+
+
+class _Layer(nn.Module):
+    """One layer: a cell each direction, merged."""
+
+    def __init__(self, cells: list[Any], merge: Merge, learned: bool):
+        super().__init__()
+        for cell in cells:
+            if not isinstance(cell, nn.Module):
+                raise ValueError(
+                    f"a layer is made of modules, and {type(cell).__name__} is none: "
+                    "make the class a torch.nn.Module, so that its parameters are found"
+                )
+        self.cells = nn.ModuleList(cells)
+        self.starts = nn.ModuleList(LearnedState(cell) for cell in cells if learned)
+        self.merge = MergeDirections(merge, cells[0].output_size) if len(cells) == 2 else None
+        self.output_size = cells[0].output_size if self.merge is None else self.merge.output_size
+
+    def forward(
+        self, xs: Tensor, state: Sequence[Any] | None, dropout: Dropout, how: _How
+    ) -> tuple[Tensor, tuple[Any, ...], tuple[dict[str, Tensor], ...]]:
+        if state is None:
+            learned = (start(xs.shape[1]) for start in self.starts)
+            state = tuple(learned) if self.starts else (None,) * len(self.cells)
+        if len(state) != len(self.cells):
+            raise ValueError(
+                f"a layer's state covers {len(self.cells)} directions; got {len(state)}"
+            )
+        xs = dropout.drop_inputs(xs, self.training)
+        outputs, last, records = [], [], []
+        for cell, start, reverse in zip(self.cells, state, (False, True), strict=False):
+            ys, end, *recorded = unfold(
+                cell,
+                xs,
+                start,
+                lengths=how.lengths,
+                reverse=reverse,
+                masks=dropout.masks(cell, xs, self.training),
+                backend=how.backend,
+                record=how.record,
+            )
+            outputs.append(ys)
+            last.append(end)
+            records += recorded
+        ys = outputs[0] if self.merge is None else self.merge(*outputs, how.inside)
+        return ys, tuple(last), tuple(records)
+
+
+def _inside(xs: Tensor, lengths: Tensor | Sequence[int] | None) -> Tensor | None:
+    if lengths is None:
+        return None
+    steps = torch.arange(xs.shape[0], device=xs.device)
+    return (steps[:, None] < torch.as_tensor(lengths, device=xs.device))[..., None]
+
+
+def _per_layer(hidden_size: int | Sequence[int], num_layers: int) -> list[int]:
+    if num_layers < 1:
+        raise ValueError(f"num_layers is at least 1, not {num_layers}")
+    if isinstance(hidden_size, int):
+        return [hidden_size] * num_layers
+    sizes = list(hidden_size)
+    if not sizes or num_layers not in (1, len(sizes)):
+        raise ValueError(
+            f"hidden_size has {len(sizes)} sizes for {num_layers} layers: give one per layer"
+        )
+    return sizes
