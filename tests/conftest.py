@@ -1,7 +1,15 @@
+import os
+
 import pytest
 import torch
+from hypothesis import settings
 
 torch.set_num_threads(1)  # tests run side by side, one process a core
+
+# The same examples every time here; HYPOTHESIS_PROFILE=nightly looks for new ones.
+settings.register_profile("default", derandomize=True, deadline=None, max_examples=120)
+settings.register_profile("nightly", deadline=None, max_examples=3000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 @pytest.fixture(autouse=True)
