@@ -72,10 +72,10 @@ def _layer_norm(v: Vector) -> Vector:
 
 
 FUNCTIONS = {
-    "sigmoid": _each(lambda a: 1 / (1 + math.exp(-a))),
+    "sigmoid": _each(lambda a: (1 + math.tanh(a / 2)) / 2),
     "tanh": _each(math.tanh),
     "relu": _each(lambda a: max(a, 0.0)),
-    "softplus": _each(lambda a: math.log(1 + math.exp(a))),
+    "softplus": _each(lambda a: max(a, 0) + math.log1p(math.exp(-abs(a)))),
     "exp": _each(math.exp),
     "log": _each(math.log),
     "sqrt": _each(math.sqrt),
