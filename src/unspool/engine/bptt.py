@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from unspool.cells.cell import Bound
-from unspool.engine.call import Call, prepare
+from unspool.engine.call import Call, prepare, without_autocast
 from unspool.engine.masks import Masks
 from unspool.engine.reference import Rows, active_rows, step_inputs, take
 from unspool.equations.derivative import OUTPUT, Backward, adjoint, derive, from_next
@@ -56,7 +56,8 @@ def bptt(
             f"d_ys has shape {tuple(d_ys.shape)}; the outputs have "
             f"{(*xs.shape[:2], call.cell.output_size)}"
         )
-    return _Tape(call, call.cell, masks or Masks()).backward(d_ys, d_state)
+    with without_autocast(xs.device.type):
+        return _Tape(call, call.cell, masks or Masks()).backward(d_ys, d_state)
 
 
 class _Tape:

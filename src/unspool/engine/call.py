@@ -1,11 +1,12 @@
 """One call of `unfold`, checked and ready for any backend."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from unspool.cells.cell import Bound, Cell, CellType
 from unspool.cells.state import make_state
@@ -51,7 +52,7 @@ def prepare(
     if not isinstance(xs, Tensor) or xs.dim() != 3:
         found = f"a tensor of shape {tuple(xs.shape)}" if isinstance(xs, Tensor) else repr(type(xs))
         raise ValueError(f"xs is a tensor of shape (T, B, I): steps, rows, features; got {found}")
-    bound, xs = _same_kind(bound, xs)
+    xs = _same_kind(bound, xs)
     if isinstance(bound, Bound) and xs.shape[2] != bound.sizes["input"]:
         raise ValueError(
             f"xs has {xs.shape[2]} features a step, and the cell was built with input_size="
@@ -83,21 +84,28 @@ def _bound(cell: Any) -> Bound | PythonCell:
     )
 
 
-def _same_kind(bound: Bound | PythonCell, xs: Tensor) -> tuple[Bound | PythonCell, Tensor]:
-    """Parameters and input on one device and of one dtype; autocast yields to the parameters'."""
-    if not isinstance(bound, Bound) or not bound.tensors:
-        return bound, xs
-    weight = next(iter(bound.tensors.values()))
+def _same_kind(cell: Bound | PythonCell, xs: Tensor) -> Tensor:
+    """`xs` as the cell can take it: on its device, of its dtype, which autocast yields to."""
+    if isinstance(cell, Bound):
+        weight = next(iter(cell.tensors.values()), xs)
+    else:
+        weight = next(cell.parameters(), xs) if isinstance(cell, nn.Module) else xs
     if xs.device != weight.device:
         raise ValueError(f"xs is on {xs.device} and the cell on {weight.device}: move one of them")
-    if xs.dtype != weight.dtype:
-        if not (torch.is_autocast_enabled(xs.device.type) and xs.is_floating_point()):
-            raise ValueError(
-                f"xs is {xs.dtype} and the cell's parameters are {weight.dtype}: "
-                f"convert one, for example xs.to({weight.dtype})"
-            )
-        xs = xs.to(weight.dtype)
-    return bound, xs
+    if xs.dtype != weight.dtype and not (autocast_is_on(xs.device.type) and xs.is_floating_point()):
+        raise ValueError(
+            f"xs is {xs.dtype} and the cell's parameters are {weight.dtype}: "
+            f"convert one, for example xs.to({weight.dtype})"
+        )
+    return xs.to(weight.dtype)
+
+
+def autocast_is_on(device: str) -> bool:
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+
+
+def without_autocast(device: str) -> AbstractContextManager[Any]:
+    return torch.autocast(device, enabled=False) if autocast_is_on(device) else nullcontext()
 
 
 def _state(cell: Bound | PythonCell, state: Sequence[Tensor] | None, xs: Tensor) -> Any:

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from unspool.engine.call import prepare
+from unspool.engine.call import prepare, without_autocast
 from unspool.engine.masks import Masks
 from unspool.engine.reference import unfold_reference
 
@@ -37,9 +36,7 @@ def unfold(
     """
     if backend not in BACKENDS:
         raise ValueError(f"there is no backend {backend!r}; choose one of {', '.join(BACKENDS)}")
-    with torch.autocast(xs.device.type if isinstance(xs, Tensor) else "cpu", enabled=False):
-        call = prepare(
-            cell, xs, state, lengths=lengths, reverse=reverse, masks=masks, record=record
-        )
+    call = prepare(cell, xs, state, lengths=lengths, reverse=reverse, masks=masks, record=record)
+    with without_autocast(call.xs.device.type):
         ys, last, recorded = BACKENDS[backend](call)
     return (ys, last, recorded) if record else (ys, last)
