@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import unspool
 from unspool.cells import named
 from unspool.cells.cell import CellType, cell, check_sizes
+from unspool.equations.errors import EquationError
 from unspool.equations.explain import Explanation, count_text, explain_text, with_softmax
 from unspool.equations.explain_latex import explain_latex
 from unspool.lab import MemoryRun, learn_first_symbol
@@ -115,11 +116,20 @@ def find_cell(which: str) -> CellType:
         return cell(sys.stdin.read())
     path = Path(which)
     if path.is_file():
-        return cell(path.read_text(encoding="utf-8"), name=path.stem)
+        return read_cell(path)
     raise ValueError(
         f"{which!r} is neither a cell nor a file; the cells are {', '.join(named())}; "
         'equations can be given as text too: unspool explain "h\' = tanh(W @ x + U @ h)"'
     )
+
+
+def read_cell(path: Path) -> CellType:
+    try:
+        return cell(path.read_text(encoding="utf-8"), name=path.stem)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text (byte {error.start})") from None
+    except EquationError as error:
+        raise ValueError(f"{path}, {error}") from None
 
 
 def parse_sizes(given: list[str]) -> dict[str, int]:

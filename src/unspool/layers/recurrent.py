@@ -119,9 +119,8 @@ class _Layer(nn.Module):
             learned = (start(xs.shape[1]) for start in self.starts)
             state = tuple(learned) if self.starts else (None,) * len(self.cells)
         if len(state) != len(self.cells):
-            raise ValueError(
-                f"a layer's state covers {len(self.cells)} directions; got {len(state)}"
-            )
+            count = f"{len(self.cells)} direction{'s' * (len(self.cells) > 1)}"
+            raise ValueError(f"a layer's state covers {count}; got {len(state)}")
         xs = dropout.drop_inputs(xs, self.training)
         outputs, last, records = [], [], []
         for cell, start, reverse in zip(self.cells, state, (False, True), strict=False):

@@ -1,0 +1,91 @@
+"""The command line as a person uses it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import unspool as us
+from unspool.cli import app, sparkline
+
+
+def run(*args: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from unspool.cli import main; main()", *args]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+
+
+def test_cells_lists_every_one() -> None:
+    lines = CliRunner().invoke(app, ["cells"]).stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == list(us.cells.named())
+    (lstm,) = (line for line in lines if line.startswith("lstm "))
+    assert "h, c" in lstm
+    assert "4*hidden*input + 4*hidden*hidden + 4*hidden" in lstm
+    assert "Gers et al. 2000" in lstm
+
+
+@pytest.mark.parametrize("name", us.cells.named())
+def test_explain_every_cell(name: str) -> None:
+    for options in ([], ["--latex"], ["--softmax"]):
+        result = CliRunner().invoke(app, ["explain", name, *options])
+        assert result.exit_code == 0
+        assert "h" in result.stdout
+
+
+def test_explain_text_file_and_stdin(tmp_path: Path) -> None:
+    text = "m' = tanh(A @ x + B @ m)"
+    file = tmp_path / "mine.cell"
+    file.write_text(text)
+    for which, stdin in ((text, None), (str(file), None), ("-", text)):
+        result = CliRunner().invoke(app, ["explain", which], input=stdin)
+        assert "dB = sum_t da_m m^T" in result.stdout
+    assert CliRunner().invoke(app, ["explain", str(file)]).stdout.startswith("mine\n")
+
+
+def test_explain_with_numbers() -> None:
+    sizes = ["--size", "input=3", "--size", "hidden=4", "--size", "proj=2"]
+    out = CliRunner().invoke(app, ["explain", "lstm_projected", *sizes]).stdout
+    assert "U_i  hidden x proj = 4 x 2" in out
+    assert "= 104 numbers" in out
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["explain", "lstmm"], "'lstmm' is neither a cell nor a file; the cells are coupled,"),
+        (["explain", "h' = sigmod(x)"], "line 1: there is no function 'sigmod'"),
+        (["explain", "gru", "--size", "hidden"], "--size takes NAME=N, for example hidden=128"),
+        (["explain", "gru", "--size", "hidden=4"], "gru needs the size 'input'"),
+        (["explain", "mut1", "--size", "input=3", "--size", "hidden=4"], "mut1 needs input = hid"),
+    ],
+)
+def test_mistakes_get_a_message(args: list[str], message: str) -> None:
+    result = run(*args)
+    assert result.returncode == 1
+    assert result.stderr.startswith(f"error: {message}")
+    assert "Traceback" not in result.stderr
+    assert not result.stdout
+
+
+def test_version_and_help() -> None:
+    assert run("--version").stdout.strip() == us.__version__
+    assert "explain" in run("--help").stdout
+    assert "No such command" in run("nonsense").stderr
+
+
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    file = tmp_path / "cell"
+    file.write_bytes(b"h' = \xff\xfe")
+    result = run("explain", str(file))
+    assert result.returncode == 1
+    assert f"error: {file} is not UTF-8 text (byte 5)" in result.stderr
+    file.write_text("h' = x\ny = sigmod(x)")
+    assert (
+        f"error: {file}, line 2: there is no function 'sigmod'" in run("explain", str(file)).stderr
+    )
+
+
+def test_sparkline() -> None:
+    assert sparkline([0.0, 0.5, 1.0]) == "▁▅█"
+    assert sparkline([2.0, 2.0]) == "▁▁"

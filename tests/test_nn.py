@@ -1,0 +1,187 @@
+"""`us.nn` against `torch.nn`: outputs, states, all gradients, weights, packed sequences."""
+
+import warnings
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence
+
+import unspool as us
+
+KINDS: list[tuple[str, dict[str, Any]]] = [
+    (kind, options)
+    for kind in ("RNN", "LSTM", "GRU")
+    for options in (
+        {},
+        {"num_layers": 2, "bidirectional": True},
+        {"bias": False, "num_layers": 2},
+        {"batch_first": True, "bidirectional": True},
+    )
+]
+KINDS += [
+    ("RNN", {"nonlinearity": "relu", "num_layers": 2}),
+    ("LSTM", {"proj_size": 3}),
+    ("LSTM", {"proj_size": 2, "num_layers": 2, "bidirectional": True, "bias": False}),
+]
+every_kind = pytest.mark.parametrize(("kind", "options"), KINDS, ids=lambda v: str(v))
+
+
+def pair(kind: str, options: dict[str, Any]) -> tuple[Any, Any]:
+    """torch's layer and ours, from the same seed."""
+    layers = []
+    for package in (nn, us.nn):
+        torch.manual_seed(1)
+        layers.append(getattr(package, kind)(4, 5, **options).double())
+    return layers[0], layers[1]
+
+
+def states(layer: Any, B: int) -> Any:
+    count = layer.num_layers * (1 + layer.bidirectional)
+    h = torch.randn(count, B, layer.proj_size or 5, dtype=torch.float64)
+    c = torch.randn(count, B, 5, dtype=torch.float64)
+    return (h, c) if layer.mode == "LSTM" else h
+
+
+def flat(value: Any) -> list[torch.Tensor]:
+    return [value] if isinstance(value, torch.Tensor) else [t for v in value for t in flat(v)]
+
+
+def copies(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.clone().requires_grad_()
+    return tuple(copies(v) for v in value)
+
+
+def close(ours: Any, theirs: Any) -> None:
+    for a, b in zip(flat(ours), flat(theirs), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12)
+
+
+@every_kind
+def test_same_start_and_state_dict(kind: str, options: dict[str, Any]) -> None:
+    theirs, ours = pair(kind, options)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    for a, b in zip(ours.state_dict().values(), theirs.state_dict().values(), strict=True):
+        assert a.equal(b)
+    assert repr(ours) == repr(theirs)
+    theirs.load_state_dict(ours.state_dict())
+    ours.load_state_dict(theirs.state_dict())
+    close(ours.all_weights, theirs.all_weights)
+
+
+@every_kind
+@pytest.mark.parametrize("form", ["batch", "one", "with state", "one with state"])
+def test_same_outputs_states_and_gradients(kind: str, options: dict[str, Any], form: str) -> None:
+    theirs, ours = pair(kind, options)
+    B = 4 if options.get("batch_first") else 3
+    xs = (
+        torch.randn(4, 3, 4, dtype=torch.float64)
+        if "one" not in form
+        else torch.randn(4, 4).double()
+    )
+    hx = states(theirs, 3 if B == 3 else 4) if "state" in form else None
+    if hx is not None and "one" in form:
+        hx = tuple(v[:, 0] for v in hx) if isinstance(hx, tuple) else hx[:, 0]
+    results = []
+    for layer in (theirs, ours):
+        inputs = [copies(xs)] + ([copies(hx)] if hx is not None else [])
+        ys, last = layer(*inputs)
+        loss = (ys.sin() * torch.arange(ys.numel()).view(ys.shape)).sum()
+        loss = loss + sum((v**3).sum() for v in flat(last))
+        grads = torch.autograd.grad(loss, [*flat(inputs), *layer.parameters()])
+        results.append((ys, last, grads))
+    (ys, last, _), _ = results
+    assert type(results[1][1]) is type(last)
+    close(results[1], results[0])
+
+
+@every_kind
+@pytest.mark.parametrize("sort", [True, False])
+@pytest.mark.parametrize("given", [False, True])
+def test_packed_sequences(kind: str, options: dict[str, Any], sort: bool, given: bool) -> None:
+    theirs, ours = pair(kind, options)
+    lengths = [5, 3, 1] if sort else [3, 5, 1]
+    xs = torch.randn(5, 3, 4, dtype=torch.float64)
+    hx = states(theirs, 3) if given else None
+    results = []
+    for layer in (theirs, ours):
+        inputs = copies(xs)
+        packed = pack_padded_sequence(inputs, torch.tensor(lengths), enforce_sorted=sort)
+        ys, last = layer(packed) if hx is None else layer(packed, hx)
+        loss = ys.data.square().sum() + sum((v**3).sum() for v in flat(last))
+        grads = torch.autograd.grad(loss, [inputs, *layer.parameters()])
+        results.append((ys, last, grads))
+    (a, *rest), (b, *expected) = results[1], results[0]
+    assert a.batch_sizes.equal(b.batch_sizes)
+    close(a.data, b.data)
+    close(pad_packed_sequence(a)[0], pad_packed_sequence(b)[0])
+    close(rest, expected)
+    if not sort:
+        assert a.sorted_indices.equal(b.sorted_indices)
+
+
+def test_packed_from_a_list() -> None:
+    theirs, ours = pair("GRU", {})
+    packed = pack_sequence([torch.randn(n, 4).double() for n in (4, 2)])
+    close(ours(packed)[0].data, theirs(packed)[0].data)
+
+
+def test_gru_after_is_torchs_gru() -> None:
+    """The native cell with torch's equations: two biases of r and z become one."""
+    theirs: Any = nn.GRU(3, 4).double()
+    cell: us.Cell = us.cells.GRUAfter(3, 4).double()
+    parts: dict[str, torch.Tensor] = {}
+    for letter, weight in (("W", "weight_ih_l0"), ("U", "weight_hh_l0")):
+        for gate, rows in zip("rzn", getattr(theirs, weight).chunk(3), strict=True):
+            parts[f"{letter}_{gate}"] = rows
+    for gate, i, h in zip(
+        "rzn", theirs.bias_ih_l0.chunk(3), theirs.bias_hh_l0.chunk(3), strict=True
+    ):
+        parts |= {"b_n": i, "d_n": h} if gate == "n" else {f"b_{gate}": i + h}
+    cell.load_state_dict(parts)
+    xs = torch.randn(6, 2, 3, dtype=torch.float64)
+    close(us.unfold(cell, xs)[0], theirs(xs)[0])
+
+
+def test_dropout_between_layers() -> None:
+    ours = us.nn.LSTM(4, 5, 2, dropout=0.5)
+    xs = torch.randn(6, 3, 4)
+    assert not ours(xs)[0].equal(ours(xs)[0])
+    ours.eval()
+    assert ours(xs)[0].equal(ours(xs)[0])
+    with pytest.warns(UserWarning, match="there is one layer: it does nothing here") as caught:
+        us.nn.LSTM(4, 5, dropout=0.5)
+    assert caught[0].filename == __file__
+
+
+def test_positional_arguments_are_torchs() -> None:
+    ours = us.nn.RNN(4, 5, 2, "relu", True, True, 0.0, True)
+    theirs = nn.RNN(4, 5, 2, "relu", True, True, 0.0, True)
+    assert repr(ours) == repr(theirs)
+    assert ours.nonlinearity == "relu"
+    assert ours.mode == theirs.mode == "RNN_RELU"
+    wide: Any = us.nn.GRU(4, 5, device="cpu", dtype=torch.float64)
+    assert wide.weight_ih_l0.dtype == torch.float64
+    wide.flatten_parameters()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: us.nn.LSTM(4, 5, proj_size=5), r"smaller than hidden_size \(5\)"),
+        (lambda: us.nn.GRU(4, 5, proj_size=2), "proj_size is for the LSTM; GRU has none"),
+        (lambda: us.nn.RNN(4, 5, nonlinearity="gelu"), "'tanh' or 'relu', not 'gelu'"),
+        (lambda: us.nn.LSTM(4, 0), "hidden_size is a positive whole number, not 0"),
+        (lambda: us.nn.LSTM(4, 5, 2, dropout=2.0), "dropout is a probability"),
+        (lambda: us.nn.LSTM(4, 5)(torch.randn(4)), "got 1 dimensions"),
+        (lambda: us.nn.LSTM(4, 5)(torch.randn(2, 3, 5)), "xs has 5 features a step"),
+        (lambda: us.nn.LSTM(4, 5)(torch.randn(2, 3, 4), (torch.zeros(1, 3, 5),)), "h_0, c_0"),
+        (lambda: us.nn.GRU(4, 5)(torch.randn(2, 3, 4), torch.zeros(2, 3, 5)), r"\(1, batch, size"),
+        (lambda: us.nn.GRU(4, 5)(torch.randn(2, 3, 4), torch.zeros(1, 2, 5)), r"expected h \(3, 5"),
+    ],
+)
+def test_what_is_refused(make: Any, message: str) -> None:
+    with warnings.catch_warnings(), pytest.raises(ValueError, match=message):
+        make()
