@@ -124,3 +124,14 @@ def test_latex_of_the_gru() -> None:
         r"\bar{U}_{n} &= \sum_t {\bar{a}_{n,t}} \left(r_{t} \odot h_{t-1}\right)^\top \\",
     ):
         assert line in text
+
+
+def test_functions_of_derivatives_are_explained() -> None:
+    text = "h' = relu(W @ concat(x, h)) + abs(b) + minimum(h, 0) + layer_norm(U @ h)"
+    about = Explanation("cell", equations(text))
+    for shown in (explain_text(about), explain_latex(about)):
+        for word in ("step", "sign", "below", "mean", "rstd"):
+            assert re.search(rf"{word}\(\w(, \w)?\)\$? is ", shown)
+    assert "part(v, a) is the piece of v" in explain_text(about)
+    check_latex(explain_latex(about))
+    assert "step(" not in explain_text(Explanation("gru", us.cells.GRU.equations))

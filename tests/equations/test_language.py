@@ -160,3 +160,14 @@ def test_kinks_are_torchs() -> None:
 def test_sizes_that_do_not_fit(call, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_softplus_far_from_zero() -> None:
+    """Exact in float64 also where torch's own softplus has turned linear."""
+    cell = us.cell("h' = softplus(20 * x) + 0 * h")(1, 1).double()
+    xs = torch.tensor([[[1.1]], [[-3.0]]], dtype=torch.float64, requires_grad=True)
+    ys, _ = us.unfold(cell, xs)
+    torch.testing.assert_close(ys, torch.log1p(torch.exp(20 * xs)), rtol=1e-14, atol=0)
+    ys.sum().backward()
+    ours = us.bptt(cell, xs, d_ys=torch.ones_like(ys)).xs
+    torch.testing.assert_close(ours, xs.grad, rtol=1e-12, atol=0)

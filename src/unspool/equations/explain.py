@@ -7,7 +7,19 @@ from functools import cached_property
 from math import prod
 
 from unspool.equations.derivative import OUTPUT, Backward, adjoint, derive, from_next
-from unspool.equations.expr import Apply, Expr, Line, Name, call, names, products, rebuild
+from unspool.equations.expr import (
+    Apply,
+    Expr,
+    Line,
+    Name,
+    Part,
+    call,
+    names,
+    products,
+    rebuild,
+    walk,
+)
+from unspool.equations.functions import FUNCTIONS
 from unspool.equations.printing import ascii_expr, ascii_line
 from unspool.equations.program import Equations
 from unspool.equations.roles import equations
@@ -73,6 +85,16 @@ class Explanation:
                 wanted |= names(line.expr)
                 found |= names(line.expr) | {node.matrix for node in products(line.expr)}
         return [name for name in self.equations.parameters if name in found]
+
+    @cached_property
+    def meanings(self) -> list[str]:
+        """What the functions are that only derivatives contain."""
+        shares = [t.left for terms in self.parameter_gradients.values() for t in terms]
+        nodes = [n for e in (*(ln.expr for ln in self.backward_lines), *shares) for n in walk(e)]
+        used = {node.function for node in nodes if isinstance(node, Apply)}
+        found = [row.meaning for name, row in FUNCTIONS.items() if name in used and row.meaning]
+        parts = any(isinstance(node, Part) for node in nodes)
+        return found + ["part(v, a) is the piece of v where a stands in the concat"] * parts
 
     def given(self, expr: Expr) -> Expr:
         """The expression with what the loss sends back in place of its names."""
@@ -176,6 +198,7 @@ class _Text:
             rows += ["with:", *("  " + row for row in self.lines(about.preactivations))]
         rows += ["", *self.lines(about.backward_lines), ""]
         sends = ", ".join(self.rename(adjoint(s)) for s in states if about.derived.has(s))
+        rows += about.meanings
         return [*rows, f"{sends or 'nothing'} goes back to the step before"]
 
     def gradient_rows(self) -> list[str]:

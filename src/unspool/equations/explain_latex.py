@@ -1,5 +1,6 @@
 """A cell explained in LaTeX, for a paper: v_t is the value of step t, a bar its gradient."""
 
+import re
 from collections import Counter
 
 from unspool.equations.derivative import OUTPUT
@@ -68,6 +69,7 @@ class _Tex:
         if self.about.preactivations:
             text += self.rows(self.about.preactivations)
         text += self.rows(self.about.backward_lines)
+        text += [rf"Here {meaning}." for meaning in map(self.words, self.about.meanings)]
         text += [r"\paragraph{Parameter gradients.}", *self.align(self.gradient_rows() or ["0"])]
         return text
 
@@ -79,6 +81,11 @@ class _Tex:
         parts = [("" if n == 1 else str(n)) + upright(t) for t, n in Counter(size.terms).items()]
         total = " + ".join(parts + [str(size.constant)] * bool(size.constant))
         return total if len(parts) < 2 else f"({total})"
+
+    def words(self, meaning: str) -> str:
+        """A sentence whose comparisons and fractions are formulas."""
+        meaning = meaning.replace("part(v, a)", r"$\left[v\right]_a$")
+        return re.sub(r"\w+ [<>=] \w+|\d/\d|-1|1e-5|\w+\([^)]*\)(?= is)", r"$\g<0>$", meaning)
 
     def gradient_rows(self) -> list[str]:
         rows = []

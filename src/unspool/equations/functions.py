@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from unspool.equations.expr import ONE, Const, Expr, Part, call, div, mul, neg, sub
+from unspool.equations.expr import ONE, Const, Expr, Name, Part, call, div, mul, neg, sub
 
 LAYER_NORM_EPS = 1e-5
 
@@ -25,7 +25,8 @@ class Function:
     torch: Callable[..., Any]
     adjoints: Callable[..., tuple[Expr, ...]] | None = None  # None: only derivatives contain it
     constant: Callable[..., float] | None = None  # its value on plain numbers
-    latex: str = ""  # "" : \mathrm{name}
+    latex: str = ""  # "": the name itself, upright
+    meaning: str = ""  # for what only derivatives contain: what it is, in words
 
 
 def layer_norm(v: Tensor) -> Tensor:
@@ -110,7 +111,10 @@ FUNCTIONS: dict[str, Function] = {
         r"\tanh",
     ),
     "relu": Function(
-        1, torch.relu, lambda s, o, a: (mul(s, call("step", o)),), lambda a: max(a, 0.0)
+        1,
+        torch.relu,
+        lambda s, o, a: (mul(s, call("step", o if isinstance(o, Name) else a)),),
+        lambda a: max(a, 0.0),
     ),
     "softplus": Function(
         1, _softplus, lambda s, o, a: (mul(s, call("sigmoid", a)),), _stable_softplus
@@ -147,11 +151,15 @@ FUNCTIONS: dict[str, Function] = {
         lambda s, o, *a: tuple(Part(s, a, k) for k in range(len(a))),
     ),
     # only in derivatives
-    "step": Function(1, lambda a: (a > 0).to(a.dtype)),
-    "sign": Function(1, torch.sign),
-    "below": Function(2, _both_tensors(_below)),
-    "mean": Function(1, _mean),
-    "rstd": Function(1, _rstd),
+    "step": Function(1, lambda a: (a > 0).to(a.dtype), meaning="step(v) is 1 where v > 0, else 0"),
+    "sign": Function(1, torch.sign, meaning="sign(v) is 1, 0 or -1"),
+    "below": Function(
+        2, _both_tensors(_below), meaning="below(a, b) is 1 where a < b, 1/2 where a = b, else 0"
+    ),
+    "mean": Function(1, _mean, meaning="mean(v) is the mean over the entries of v"),
+    "rstd": Function(
+        1, _rstd, meaning="rstd(v) is 1 / sqrt(variance of v + 1e-5), over the entries of v"
+    ),
 }
 
 OPERATORS = ("+", "-", "*", "/", "**", "neg")

@@ -22,6 +22,7 @@ class _Plain:
     """How the language writes each form; LaTeX changes some of them."""
 
     opening, closing = "(", ")"
+    fraction_bars = False  # which bracket what is above and below them
 
     def __init__(self, name: Rename, matrix: Rename):
         self.name, self.matrix = name, matrix
@@ -47,6 +48,7 @@ class _Plain:
 
 class _Latex(_Plain):
     opening, closing = r"\left(", r"\right)"
+    fraction_bars = True
 
     def number(self, value: float) -> str:
         mantissa, _, exponent = number(value).partition("e")
@@ -59,7 +61,9 @@ class _Latex(_Plain):
     def operator(self, symbol: str, left: str, right: str) -> str:
         if symbol == "/":
             return rf"\frac{{{left}}}{{{right}}}"
-        return " ".join((left, symbol.replace("*", r"\odot"), right))
+        plain = re.fullmatch(r"[\d.]+", left) or re.fullmatch(r"[\d.]+", right)
+        times = r"\cdot" if plain else r"\odot"
+        return " ".join((left, symbol.replace("*", times), right))
 
     def power(self, base: str, exponent: str) -> str:
         return f"{{{base}}}^{{{exponent}}}"
@@ -108,6 +112,9 @@ def _write(expr: Expr, style: _Plain) -> tuple[str, int]:
             return (f"-{text}", min(level, UNARY)) if level >= TERM else (f"-({text})", UNARY)
         case Apply(function="**", args=(base, exponent)):
             return style.power(inner(base, ATOM), inner(exponent, ATOM)), POWER
+        case Apply(function="/", args=(above, below)) if style.fraction_bars:
+            parts = (_write(above, style)[0], _write(below, style)[0])
+            return style.operator("/", *parts), TERM
         case Apply(function=symbol, args=(left, right)) if symbol in LEVELS:
             level = LEVELS[symbol]
             strict = level if symbol == "+" else level + 1  # a - (b - c), but a + b + c
