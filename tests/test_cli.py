@@ -27,7 +27,7 @@ def test_cells_lists_every_one() -> None:
 
 @pytest.mark.parametrize("name", us.cells.named())
 def test_explain_every_cell(name: str) -> None:
-    for options in ([], ["--latex"], ["--softmax"]):
+    for options in ([], ["--latex"], ["--softmax"], ["--plan"]):
         result = CliRunner().invoke(app, ["explain", name, *options])
         assert result.exit_code == 0
         assert "h" in result.stdout

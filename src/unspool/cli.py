@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import unspool
 from unspool.cells import named
 from unspool.cells.cell import CellType, cell, check_sizes
+from unspool.engine.plan import make_plan, plan_text
 from unspool.equations.errors import EquationError
 from unspool.equations.explain import Explanation, count_text, explain_text, with_softmax
 from unspool.equations.explain_latex import explain_latex
@@ -64,6 +65,9 @@ def explain(
     softmax: Annotated[
         bool, typer.Option("--softmax", help="With a softmax output and cross-entropy loss.")
     ] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="What runs before, in and after the loop over time.")
+    ] = False,
     size: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=N", help="A size, e.g. hidden=128; give all to see numbers."),
@@ -73,6 +77,9 @@ def explain(
     kind = find_cell(which)
     eqs = with_softmax(kind.equations) if softmax else kind.equations
     title = kind.name + (f" ({kind.source})" if kind.source else "")
+    if plan:
+        print(plan_text(make_plan(eqs)))
+        return
     about = Explanation(title, eqs, softmax)
     sizes = parse_sizes(size) if size else None
     if sizes is not None:

@@ -81,7 +81,7 @@ def test_a_python_class_takes_zoneout_and_no_other_mask() -> None:
         ({"lengths": [-1, 5]}, r"between 0 and the 5 steps"),
         ({"record": ("q",)}, "no line 'q' to record; the cell has i, f, g, o, c, h"),
         ({"record": ("h'",)}, 'no line "h\'" to record'),
-        ({"backend": "fast"}, "no backend 'fast'; choose one of auto, reference"),
+        ({"backend": "fast"}, "no backend 'fast'; choose one of auto, reference, planned"),
         ({"masks": us.Masks(keep={"k": 0.5})}, "names 'k'; the states are h, c"),
         (
             {"masks": us.Masks(keep={"h": torch.ones(5, 2, 3)})},

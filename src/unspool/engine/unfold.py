@@ -1,15 +1,37 @@
 """`unfold`: a cell over a sequence."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch import Tensor
 
-from unspool.engine.call import prepare, without_autocast
+from unspool.engine import planned
+from unspool.engine.autograd import only_reference, unfold_with
+from unspool.engine.call import Call, prepare, without_autocast
 from unspool.engine.masks import Masks
 from unspool.engine.reference import unfold_reference
 
-BACKENDS = {"auto": unfold_reference, "reference": unfold_reference}
+Unfolded = tuple[Tensor, Any, dict[str, Tensor]]
+
+
+def unfold_planned(call: Call) -> Unfolded:
+    if only_reference(call):
+        raise ValueError(
+            "the planned backend runs equations, outside torch.func and forward mode; "
+            "backend='auto' falls back to the reference for the rest"
+        )
+    return unfold_with(planned, call)
+
+
+def unfold_auto(call: Call) -> Unfolded:
+    return unfold_reference(call) if only_reference(call) else unfold_planned(call)
+
+
+BACKENDS: dict[str, Callable[[Call], Unfolded]] = {
+    "auto": unfold_auto,
+    "reference": unfold_reference,
+    "planned": unfold_planned,
+}
 
 
 def unfold(

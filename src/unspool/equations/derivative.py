@@ -60,8 +60,14 @@ class Backward:
         return any(line.name == adjoint(name) for line in self.lines)
 
 
+def recorded(name: str) -> str:
+    """The name of the gradient that arrives at a recorded line itself."""
+    return f"∂{name}!"
+
+
 @lru_cache(maxsize=256)
-def derive(equations: Equations) -> Backward:
+def derive(equations: Equations, record: tuple[str, ...] = ()) -> Backward:
+    """The backward step; lines in `record` may receive a gradient of their own."""
     forward = name_preactivations(equations)
     shares: dict[str, list[Expr]] = {}
     outers: dict[str, list[Outer]] = {}
@@ -98,6 +104,8 @@ def derive(equations: Equations) -> Backward:
     receive(forward.output, Name(OUTPUT))
     for state, line in forward.carried.items():
         receive(line, Name(from_next(state)))
+    for name in record:
+        receive(forward.carried.get(name, name), Name(recorded(name)))
     for line in reversed(forward.lines):
         seed = close(line.name)
         if seed is not None:

@@ -42,30 +42,30 @@ def name_preactivations(equations: Equations) -> Equations:
 
     def lift(expr: Expr, line: str) -> Expr:
         if not any(isinstance(term, Product) for term in _terms(expr)):
-            return rebuild(expr, lambda child: descend(child, line, _is_sum(expr)))
+            return rebuild(expr, lambda child: descend(child, line, is_sum(expr)))
         name, size = fresh(line), equations.size_of(expr)
         assert size is not None
         sizes[name] = size
-        lines.append(Line(name, rebuild(expr, lambda c: descend(c, line, _is_sum(expr)))))
+        lines.append(Line(name, rebuild(expr, lambda c: descend(c, line, is_sum(expr)))))
         return Name(name)
 
     def descend(expr: Expr, line: str, in_sum: bool) -> Expr:
-        if in_sum and (_is_sum(expr) or isinstance(expr, Product)):
-            return rebuild(expr, lambda child: descend(child, line, _is_sum(expr)))
+        if in_sum and (is_sum(expr) or isinstance(expr, Product)):
+            return rebuild(expr, lambda child: descend(child, line, is_sum(expr)))
         return lift(expr, line)
 
     for line in equations.lines:
-        root = rebuild(line.expr, lambda c, line=line: descend(c, line.name, _is_sum(line.expr)))
+        root = rebuild(line.expr, lambda c, line=line: descend(c, line.name, is_sum(line.expr)))
         lines.append(Line(line.name, root))
     return replace(equations, lines=tuple(lines), sizes=sizes)
 
 
-def _is_sum(expr: Expr) -> bool:
+def is_sum(expr: Expr) -> bool:
     return isinstance(expr, Apply) and expr.function in ("+", "-", "neg")
 
 
 def _terms(expr: Expr) -> Iterable[Expr]:
-    if isinstance(expr, Apply) and _is_sum(expr):
+    if isinstance(expr, Apply) and is_sum(expr):
         for arg in expr.args:
             yield from _terms(arg)
     else:

@@ -1,0 +1,366 @@
+"""The plan of a recurrence: what runs before its loop, in it and after it, forwards and backwards.
+
+A step's equations, and the derived ones of its backward step, are taken apart into three kinds of
+items: sums of matrix products, reductions over a vector, and element-wise lines. What depends on
+nothing that the loop carries runs before it, for all steps at once; what the loop does not need
+runs after it. In the loop, levels: a product or a reduction reads whole vectors, so it waits
+until everybody has written theirs; element-wise lines follow in the same level.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from unspool.equations.derivative import OUTPUT, Backward, adjoint, derive, from_next, recorded
+from unspool.equations.expr import (
+    Apply,
+    Expr,
+    Line,
+    Name,
+    Part,
+    Product,
+    call,
+    names,
+    products,
+    rebuild,
+    total,
+    walk,
+)
+from unspool.equations.printing import ascii_expr
+from unspool.equations.program import Equations
+from unspool.equations.rewrite import is_sum
+from unspool.equations.sizes import Size
+
+
+@dataclass(frozen=True)
+class Term:
+    """`sign` times `matrix @ operand`, or its transpose; the operand is a name."""
+
+    sign: int
+    matrix: str
+    operand: str
+    transposed: bool
+
+    def __str__(self) -> str:
+        return f"{'-' * (self.sign < 0)}{self.matrix}{'.T' * self.transposed} @ {self.operand}"
+
+
+@dataclass(frozen=True)
+class Accumulate:
+    """A sum of matrix products."""
+
+    name: str
+    terms: tuple[Term, ...]
+
+    def reads(self) -> set[str]:
+        return {term.operand for term in self.terms}
+
+    def __str__(self) -> str:
+        return f"{self.name} = {' + '.join(map(str, self.terms))}"
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """`mean` or `rstd` over all entries of a named vector, spread to its size again."""
+
+    name: str
+    function: str
+    of: str
+
+    def reads(self) -> set[str]:
+        return {self.of}
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.function}({self.of})"
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    name: str
+    expr: Expr
+
+    def reads(self) -> set[str]:
+        return names(self.expr)
+
+    def __str__(self) -> str:
+        return f"{self.name} = {ascii_expr(self.expr)}"
+
+    @property
+    def whole(self) -> bool:
+        """Whether it reads other entries than its own: concat and its slices do."""
+        return any(
+            isinstance(node, Part) or (isinstance(node, Apply) and node.function == "concat")
+            for node in walk(self.expr)
+        )
+
+
+Item = Accumulate | Reduce | Elementwise
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One direction of time: items by stage; `levels` are the loop's, in order."""
+
+    before: tuple[Item, ...]
+    levels: tuple[tuple[Item, ...], ...]
+    after: tuple[Item, ...]
+
+    @property
+    def inside(self) -> tuple[Item, ...]:
+        return tuple(itertools.chain.from_iterable(self.levels))
+
+    def items(self) -> tuple[Item, ...]:
+        return (*self.before, *self.inside, *self.after)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some columns of a matrix, which read one part of a concat."""
+
+    matrix: str
+    start: Size
+    size: Size
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """`forward.carried` names the line that each state becomes; `sizes` covers every name."""
+
+    equations: Equations
+    pieces: dict[str, Piece]
+    derived: Backward
+    forward: Loop
+    backward: Loop
+    saved: tuple[str, ...]
+    sizes: dict[str, Size]
+
+    def flow(self) -> dict[str, str]:
+        """For each state that a gradient flows back to, the line that computes it."""
+        return {s: adjoint(s) for s in self.equations.states if self.derived.has(s)}
+
+
+@lru_cache(maxsize=256)
+def make_plan(equations: Equations, record: tuple[str, ...] = ()) -> Plan:
+    split, pieces = split_concats(equations)
+    derived = derive(split, record)
+    eqs = derived.forward
+    sizes = dict(eqs.sizes)
+    sizes |= {adjoint(name): size for name, size in eqs.sizes.items()}
+    sizes |= {from_next(state): eqs.sizes[state] for state in eqs.states}
+    sizes |= {recorded(name): eqs.sizes[name] for name in record}
+    sizes[OUTPUT] = eqs.sizes[eqs.output]
+    maker = _Maker(eqs, sizes)
+    forward = maker.loop(eqs.lines, set(eqs.states), set(eqs.carried.values()))
+    flows = {from_next(state) for state in eqs.states}
+    roots = {adjoint(state) for state in eqs.states if derived.has(state)}
+    backward = maker.loop(derived.lines, flows, roots)
+    read = {name for item in backward.items() for name in item.reads()}
+    for outer in itertools.chain.from_iterable(derived.matrices.values()):
+        read |= names(outer.left) | names(outer.right)
+    read |= {name for share in derived.vectors.values() for name in names(share)}
+    saved = tuple(item.name for item in forward.inside if item.name in read)
+    return Plan(eqs, pieces, derived, forward, backward, saved, sizes)
+
+
+def split_concats(equations: Equations) -> tuple[Equations, dict[str, Piece]]:
+    """`W @ concat(x, h)` as a product for each part, so that the one with x can leave the loop."""
+    pieces: dict[str, Piece] = {}
+    matrices = dict(equations.matrices)
+
+    def change(expr: Expr) -> Expr:
+        match expr:
+            case Product(matrix=matrix, operand=Apply(function="concat", args=args)):
+                start, terms = Size(), []
+                for part in _flat(args):
+                    size = equations.size_of(part)
+                    assert size is not None
+                    name = f"{matrix}[{start}..{start + size}]"
+                    pieces[name] = Piece(matrix, start, size)
+                    matrices[name] = (equations.matrices[matrix][0], size)
+                    terms.append(Product(name, change(part)))
+                    start = start + size
+                return total(terms)
+        return rebuild(expr, change)
+
+    lines = tuple(Line(line.name, change(line.expr)) for line in equations.lines)
+    return replace(equations, lines=lines, matrices=matrices), pieces
+
+
+def _flat(args: Iterable[Expr]) -> Iterable[Expr]:
+    for arg in args:
+        if isinstance(arg, Apply) and arg.function == "concat":
+            yield from _flat(arg.args)
+        else:
+            yield arg
+
+
+class _Maker:
+    """Takes lines apart into items, and sorts the items into stages and levels."""
+
+    def __init__(self, equations: Equations, sizes: dict[str, Size]):
+        self.equations, self.sizes = equations, sizes
+        self.numbers = itertools.count(1)
+        self.items: list[Item] = []
+        self.known: dict[object, str] = {}  # what has a name already: equal things are done once
+        self.moving: set[str] = set()  # names that depend on what the loop carries
+        self.repeated: set[Product] = set()
+
+    def loop(self, lines: Sequence[Line], carried: set[str], roots: set[str]) -> Loop:
+        self.items, self.known, self.moving = [], {}, set(carried)
+        counts = Counter(node for line in lines for node in products(line.expr))
+        self.repeated = {node for node, count in counts.items() if count > 1}
+        for line in lines:
+            self.add(Elementwise(line.name, self.visit(line.expr)))
+        needed = set(roots)
+        for item in reversed(self.items):
+            if item.name in needed:
+                needed |= item.reads()
+        moving = [item for item in self.items if item.name in self.moving]
+        return Loop(
+            tuple(item for item in self.items if item.name not in self.moving),
+            _levels([item for item in moving if item.name in needed]),
+            tuple(item for item in moving if item.name not in needed),
+        )
+
+    def add(self, item: Item) -> None:
+        self.items.append(item)
+        if item.reads() & self.moving:
+            self.moving.add(item.name)
+
+    def named(self, prefix: str, size: Size, key: object, make: Callable[[str], Item]) -> Name:
+        """The name of an item, which is made unless an equal one exists."""
+        if key not in self.known:
+            name = f"{prefix}.{next(self.numbers)}"  # no name of the language has a dot
+            self.known[key], self.sizes[name] = name, size
+            self.add(make(name))
+        return Name(self.known[key])
+
+    def moves(self, expr: Expr) -> bool:
+        return bool(names(expr) & self.moving)
+
+    def varies(self, expr: Expr) -> bool:
+        """Whether it differs from step to step at all: parameters and numbers do not."""
+        return bool(names(expr) - set(self.equations.vectors))
+
+    def size(self, expr: Expr) -> Size:
+        for node in walk(expr):
+            match node:
+                case Name(id=name):
+                    return self.sizes[name]
+                case Product(matrix=matrix, transposed=transposed):
+                    return self.equations.matrices[matrix][1 if transposed else 0]
+                case Part(whole=whole, index=index):
+                    return self.size(whole[index])
+                case Apply(function="concat", args=args):
+                    return sum((self.size(arg) for arg in args), Size())
+        raise AssertionError(expr)
+
+    def name_of(self, expr: Expr) -> str:
+        """A vector that must stand in memory, because somebody reads all of it."""
+        if isinstance(expr, Name):
+            return expr.id
+        return self.named("v", self.size(expr), expr, lambda name: Elementwise(name, expr)).id
+
+    def visit(self, expr: Expr) -> Expr:
+        """The expression with products and reductions replaced by names of items."""
+        match expr:
+            case Product():
+                return self.accumulate([(1, expr)])
+            case Apply(function="layer_norm", args=(arg,)):
+                vector = Name(self.name_of(self.visit(arg)))
+                centred = call("-", vector, self.reduce("mean", vector))
+                normed = call("*", centred, self.reduce("rstd", vector))
+                return normed if self.moves(vector) else Name(self.name_of(normed))
+            case Apply(function="mean" | "rstd" as function, args=(arg,)):
+                return self.reduce(function, Name(self.name_of(self.visit(arg))))
+            case Apply() if is_sum(expr) and any(True for _ in products(expr)):
+                return self.sum(expr)
+        inside = rebuild(expr, self.visit)
+        costly = isinstance(expr, Apply) and expr.function in COSTLY
+        if costly and self.varies(inside) and not self.moves(inside):
+            return Name(self.name_of(inside))
+        return inside
+
+    def reduce(self, function: str, vector: Name) -> Expr:
+        size = self.sizes[vector.id]
+        key = (function, vector.id)
+        return self.named("m", size, key, lambda name: Reduce(name, function, vector.id))
+
+    def accumulate(self, terms: list[tuple[int, Product]]) -> Expr:
+        made = tuple(
+            Term(sign, node.matrix, self.name_of(self.visit(node.operand)), node.transposed)
+            for sign, node in terms
+        )
+        return self.named("q", self.size(terms[0][1]), made, lambda name: Accumulate(name, made))
+
+    def sum(self, expr: Expr) -> Expr:
+        """A sum with products: those that wait for the loop apart from those that do not."""
+        waiting, ready, alone, rest = [], [], [], []
+        for sign, term in _signed(expr):
+            if not isinstance(term, Product):
+                rest.append((sign, self.visit(term)))
+            elif term in self.repeated:
+                alone.append((sign, self.accumulate([(1, term)])))
+            else:
+                operand = self.visit(term.operand)
+                (waiting if self.moves(operand) else ready).append((sign, term))
+        parts = [(1, self.accumulate(group)) for group in (waiting,) if group]
+        still = [(s, e) for s, e in rest if not self.moves(e)]
+        if ready or any(self.varies(e) for _, e in still):
+            early = [(1, self.accumulate(group)) for group in (ready,) if group] + still
+            parts.insert(0, (1, Name(self.name_of(_total(early)))))
+            still = []
+        moving = [(s, e) for s, e in rest if self.moves(e)]
+        return _total(parts + still + alone + moving)
+
+
+COSTLY = {"sigmoid", "tanh", "softplus", "exp", "log", "sqrt", "sin", "cos", "layer_norm"}
+
+
+def _signed(expr: Expr, sign: int = 1) -> Iterable[tuple[int, Expr]]:
+    match expr:
+        case Apply(function="+", args=(a, b)):
+            yield from _signed(a, sign)
+            yield from _signed(b, sign)
+        case Apply(function="-", args=(a, b)):
+            yield from _signed(a, sign)
+            yield from _signed(b, -sign)
+        case Apply(function="neg", args=(a,)):
+            yield from _signed(a, -sign)
+        case _:
+            yield sign, expr
+
+
+def _total(terms: list[tuple[int, Expr]]) -> Expr:
+    return total([expr if sign > 0 else call("neg", expr) for sign, expr in terms])
+
+
+def _levels(items: list[Item]) -> tuple[tuple[Item, ...], ...]:
+    level: dict[str, int] = {}
+    for item in items:
+        waits = not isinstance(item, Elementwise) or item.whole
+        level[item.name] = max((level[n] + waits for n in item.reads() if n in level), default=0)
+    count = max(level.values(), default=-1) + 1
+    return tuple(tuple(item for item in items if level[item.name] == k) for k in range(count))
+
+
+def plan_text(plan: Plan) -> str:
+    """The plan for a terminal: both directions of time, stage by stage."""
+    rows = []
+    for title, loop in (("Forward", plan.forward), ("Backward", plan.backward)):
+        rows += [f"{title}, before the loop: all steps at once", *_rows(loop.before)]
+        for number, level in enumerate(loop.levels):
+            what = "in the loop" if not number else "then, once all of that is written"
+            rows += [f"{title}, {what}", *_rows(level)]
+        rows += [f"{title}, after the loop: all steps at once", *_rows(loop.after)]
+    matrices = [f"{m}: one product of all steps" for m in plan.derived.matrices]
+    vectors = [f"{v}: one sum over all steps" for v in plan.derived.vectors]
+    rows += ["Parameter gradients, after the loop", *(f"    {row}" for row in matrices + vectors)]
+    saved = ", ".join(plan.saved) or "nothing but the states"
+    return "\n".join([*rows, f"Saved for the backward pass, each step: {saved}"])
+
+
+def _rows(items: Iterable[Item]) -> list[str]:
+    return [f"    {item}".replace("∂", "d") for item in items] or ["    nothing"]

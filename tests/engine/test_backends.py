@@ -1,0 +1,142 @@
+"""Every fast backend against the reference: outputs, states, recorded lines, every gradient."""
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+import unspool as us
+from tests.conformance.table import IDS, TABLE, build, inputs
+from tests.equations.random_cells import cells
+from tests.equations.test_random_cells import build as build_random
+
+BACKENDS = ["planned"]
+every_backend = pytest.mark.parametrize("backend", BACKENDS)
+every_cell = pytest.mark.parametrize(("kind", "sizes"), TABLE, ids=IDS)
+
+
+def results(
+    cell: us.Cell, xs: Tensor, state: list[Tensor], weights: list[Tensor], **how: Any
+) -> list[Tensor]:
+    """Outputs, states and recorded lines; then the gradients of a weighted sum of them all."""
+    ys, last, *recorded = us.unfold(cell, xs, state, **how)
+    outputs = [ys, *last, *(recorded[0].values() if recorded else ())]
+    if not weights:
+        weights += [torch.randn_like(output) for output in outputs]
+    loss = sum((output * weight).sum() for output, weight in zip(outputs, weights, strict=True))
+    assert isinstance(loss, Tensor)
+    wanted = [xs, *state, *cell.parameters()]
+    found = torch.autograd.grad(loss, wanted, allow_unused=True)
+    return outputs + [
+        torch.zeros_like(w) if g is None else g for w, g in zip(wanted, found, strict=True)
+    ]
+
+
+def same(ours: list[Tensor], theirs: list[Tensor], tolerance: float = 1e-10) -> None:
+    for a, b in zip(ours, theirs, strict=True):
+        assert a.shape == b.shape
+        assert (a - b).norm() <= tolerance * max(b.norm().item(), 1.0)
+
+
+@every_backend
+@every_cell
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("form", ["plain", "lengths", "masks", "everything"])
+def test_equals_the_reference(
+    backend: str, kind: us.CellType, sizes: dict[str, int], reverse: bool, form: str
+) -> None:
+    cell = build(kind, sizes)
+    xs, state = inputs(cell, T=6, B=4)
+    how: dict[str, Any] = {"reverse": reverse}
+    if form in ("masks", "everything"):
+        how["masks"] = us.draw_masks(cell, xs, zoneout=0.3, recurrent=0.3, weights=0.3)
+    if form in ("lengths", "everything"):
+        how["lengths"] = torch.tensor([6, 0, 3, 5])
+        with torch.no_grad():
+            xs[3:, 2] = float("nan")
+    if form == "everything":
+        how["record"] = kind.equations.recordable
+    weights: list[Tensor] = []
+    expected = results(cell, xs, state, weights, backend="reference", **how)
+    same(results(cell, xs, state, weights, backend=backend, **how), expected)
+    with torch.no_grad():  # nothing is saved there
+        ys, last, *_ = us.unfold(cell, xs, state, backend=backend, **how)
+    same([ys, *last], expected[: 1 + len(last)])
+
+
+@every_backend
+@given(
+    cells(), st.integers(0, 99), st.booleans(), st.lists(st.integers(0, 3), min_size=2, max_size=2)
+)
+def test_equals_the_reference_on_random_cells(
+    backend: str, text: str, seed: int, reverse: bool, lengths: list[int]
+) -> None:
+    cell, xs, state = build_random(text, seed)
+    xs.requires_grad_()
+    state = [value.requires_grad_() for value in state]
+    how: dict[str, Any] = {
+        "reverse": reverse,
+        "lengths": lengths,
+        "record": ("h",) * ("h" in cell.state_sizes),
+    }
+    weights: list[Tensor] = []
+    expected = results(cell, xs, state, weights, backend="reference", **how)
+    same(results(cell, xs, state, weights, backend=backend, **how), expected)
+
+
+@every_backend
+def test_padding_may_be_where_the_cell_is_not_defined(backend: str) -> None:
+    """log and 1 / x of the padding are never taken, whatever fills it."""
+    cell = us.cell("h' = tanh(log(x) + 1 / x + U @ h)")(3, 3).double()
+    xs = torch.rand(5, 2, 3, dtype=torch.float64) + 0.5
+    xs[3:, 1] = 0.0
+    xs.requires_grad_()
+    ys, _ = us.unfold(cell, xs, lengths=[5, 3], backend=backend)
+    ys.sum().backward()
+    assert xs.grad is not None
+    assert torch.isfinite(xs.grad).all()
+    assert all(torch.isfinite(p.grad).all() for p in cell.parameters() if p.grad is not None)
+
+
+@every_backend
+def test_what_autograd_functions_cannot_do_goes_to_the_reference(backend: str) -> None:
+    cell, xs = us.cells.GRU(3, 4).double(), torch.randn(5, 2, 3).double()
+
+    def through(xs: Tensor) -> Tensor:
+        return us.unfold(cell, xs, backend=backend)[0]
+
+    for call in (
+        lambda: torch.func.jvp(through, (xs,), (xs,)),
+        lambda: torch.func.vmap(through)(xs[None]),
+        lambda: torch.func.grad(lambda xs: through(xs).sum())(xs),
+    ):
+        with pytest.raises(ValueError, match=r"falls back to the reference"):
+            call()
+    with torch.autograd.forward_ad.dual_level(), pytest.raises(ValueError, match="forward mode"):
+        through(xs)
+
+
+@every_backend
+def test_double_backward_is_the_references(backend: str) -> None:
+    cell = us.cells.LSTM(3, 4).double()
+    xs = torch.randn(4, 2, 3, dtype=torch.float64, requires_grad=True)
+    found = []
+    for one in ("reference", backend):
+        ys, _ = us.unfold(cell, xs, backend=one, lengths=[4, 2])
+        (first,) = torch.autograd.grad(ys.sin().sum(), xs, create_graph=True)
+        found.append(torch.autograd.grad(first.square().sum(), [xs, *cell.parameters()]))
+    same(list(found[1]), list(found[0]))
+
+
+@every_backend
+def test_only_what_is_asked_for_gets_a_gradient(backend: str) -> None:
+    cell, xs = us.cells.GRU(3, 4), torch.randn(5, 2, 3)
+    cell.requires_grad_(False)
+    cell.parameter("U_n").requires_grad_(True)
+    us.unfold(cell, xs, backend=backend)[0].sum().backward()
+    assert [n for n, p in cell.named_parameters() if p.grad is not None] == ["U_n"]
+    frozen = us.cells.GRU(3, 4).requires_grad_(False)
+    assert not us.unfold(frozen, xs, backend=backend)[0].requires_grad
