@@ -27,10 +27,13 @@ def test_cells_lists_every_one() -> None:
 
 @pytest.mark.parametrize("name", us.cells.named())
 def test_explain_every_cell(name: str) -> None:
-    for options in ([], ["--latex"], ["--softmax"], ["--plan"]):
-        result = CliRunner().invoke(app, ["explain", name, *options])
+    first = next(iter(us.cells.named()[name].equations.matrices))
+    shown = {"": f"    d{first}", "--latex": r"\paragraph{Over time.}", "--softmax": "softmax(y)"}
+    shown["--plan"] = f"{first} @ x"
+    for option, part in shown.items():
+        result = CliRunner().invoke(app, ["explain", name, *([option] if option else [])])
         assert result.exit_code == 0
-        assert "h" in result.stdout
+        assert part in result.stdout
 
 
 def test_explain_text_file_and_stdin(tmp_path: Path) -> None:
@@ -53,7 +56,16 @@ def test_explain_with_numbers() -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["explain", "lstmm"], "'lstmm' is neither a cell nor a file; the cells are coupled,"),
+        (
+            ["explain", "LSTMM"],
+            "'LSTMM' is neither a cell nor a file; did you mean lstm? The cells",
+        ),
+        (["explain", "q" * 400], "'" + "q" * 80),
+        (["explain", "gru", "--latex", "--size", "hidden=4"], "--size puts numbers into the text;"),
+        (
+            ["explain", "gru", "--size", "hidden=4", "--size", "hidden=5"],
+            "--size gives hidden twice",
+        ),
         (["explain", "h' = sigmod(x)"], "line 1: there is no function 'sigmod'"),
         (["explain", "gru", "--size", "hidden"], "--size takes NAME=N, for example hidden=128"),
         (["explain", "gru", "--size", "hidden=4"], "gru needs the size 'input'"),

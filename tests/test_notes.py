@@ -13,7 +13,7 @@ BILICI = [(1, 1, 1, 128, 1), (64, 4, 1, 128, 4), (64, 1, 2, 256, 2), (64, 4, 2, 
 def test_shapes_of_bilici_14(
     inputs: int, layers: int, directions: int, features: int, stacked: int
 ) -> None:
-    xs = torch.randn(16, 512, inputs)[:, ::64]  # 8 of the 512 steps say the same about shapes
+    xs = torch.randn(16, 512, inputs)
     lstm = us.nn.LSTM(
         input_size=inputs,
         hidden_size=128,
@@ -21,12 +21,14 @@ def test_shapes_of_bilici_14(
         bidirectional=directions == 2,
         batch_first=True,
     )
-    output, (hidden, memory) = lstm.forward(xs)
-    assert output.shape == (16, 8, features)
+    with torch.no_grad():
+        output, (hidden, memory) = lstm.forward(xs)
+    assert output.shape == (16, 512, features)
     assert hidden.shape == memory.shape == (stacked, 16, 128)
     native = us.Recurrent(us.cells.LSTM, inputs, 128, layers, bidirectional=directions == 2)
-    ys, state = native(xs.transpose(0, 1))
-    assert ys.shape == (8, 16, features)
+    with torch.no_grad():
+        ys, state = native(xs.transpose(0, 1))
+    assert ys.shape == (512, 16, features)
     assert sum(len(layer) for layer in state) == stacked
     assert all(d.h.shape == d.c.shape == (16, 128) for layer in state for d in layer)
 

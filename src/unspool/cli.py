@@ -1,5 +1,6 @@
 """The command line: each function below is a command, its signature the options."""
 
+import difflib
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -81,6 +82,8 @@ def explain(
         print(plan_text(make_plan(eqs)))
         return
     about = Explanation(title, eqs, softmax)
+    if latex and size:
+        raise ValueError("--size puts numbers into the text; the LaTeX form keeps names: drop one")
     sizes = parse_sizes(size) if size else None
     if sizes is not None:
         check_sizes(CellType(eqs, kind.name), sizes)
@@ -122,17 +125,20 @@ def find_cell(which: str) -> CellType:
     if which == "-":
         return cell(sys.stdin.read())
     path = Path(which)
-    if path.is_file():
+    if len(which) < 256 and path.is_file():
         return read_cell(path)
+    plain = {name.replace("_", ""): name for name in named()}
+    close = difflib.get_close_matches(which.lower().replace("_", ""), plain, 1)
+    meant = f"did you mean {plain[close[0]]}? The" if close else "the"
     raise ValueError(
-        f"{which!r} is neither a cell nor a file; the cells are {', '.join(named())}; "
+        f"{which[:80]!r} is neither a cell nor a file; {meant} cells are {', '.join(named())}; "
         'equations can be given as text too: unspool explain "h\' = tanh(W @ x + U @ h)"'
     )
 
 
 def read_cell(path: Path) -> CellType:
     try:
-        return cell(path.read_text(encoding="utf-8"), name=path.stem)
+        return cell(path.read_text(encoding="utf-8-sig"), name=path.stem)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text (byte {error.start})") from None
     except EquationError as error:
@@ -143,8 +149,10 @@ def parse_sizes(given: list[str]) -> dict[str, int]:
     sizes = {}
     for item in given:
         name, _, value = item.partition("=")
-        if not name or not value.isdigit():
+        if not name or not value.isdecimal():
             raise ValueError(f"--size takes NAME=N, for example hidden=128; got {item!r}")
+        if name in sizes:
+            raise ValueError(f"--size gives {name} twice")
         sizes[name] = int(value)
     return sizes
 

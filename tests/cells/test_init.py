@@ -82,6 +82,8 @@ def test_identity_orthogonal_normal_uniform_constant() -> None:
     lowered = us.cells.LSTM.with_init(us.init.keep_bias(2.0), us.init.constant(-1.0, "b_[io]"))
     assert lowered(2, 3).parameter("b_f").eq(2).all()
     assert lowered(2, 3).parameter("b_o").eq(-1).all()
+    with pytest.raises(ValueError, match=r"was a call forgotten, as in us.init.orthogonal\(\)"):
+        us.cells.Elman.with_init(us.init.normal)(2, 3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no parameter of elman matches 'V'; it has W, U, b"):
         us.cells.Elman.with_init(us.init.constant(0.0, "V"))(2, 3)
 
@@ -107,8 +109,11 @@ def test_an_orthogonal_matrix_stays_orthogonal(kind: us.CellType) -> None:
 def test_constraints_name_what_is_there() -> None:
     with pytest.raises(ValueError, match="elman has no matrix 'V'; its recurrent ones are U"):
         us.constrain_orthogonal(us.cells.Elman(2, 3), "V")
-    with pytest.raises(ValueError, match="no square recurrent matrix"):
+    with pytest.raises(ValueError, match="no cell here has a square recurrent matrix"):
         us.constrain_orthogonal(us.cells.MinGRU(2, 3))
     cell = us.constrain_orthogonal(us.cells.LSTM(2, 3), "U_f")
+    assert us.constrain_orthogonal(cell, "U_f") is cell  # once is enough
+    with pytest.raises(ValueError, match="before constraining"):
+        cell.reset_parameters()  # type: ignore[operator]
     assert "parametrizations.U_f.original" in cell.state_dict()
     assert "U_i" in cell.state_dict()

@@ -49,6 +49,15 @@ TABLE: list[tuple[us.CellType, dict[str, int]]] = [
         {"input": 3, "hidden": 4, "output": 2, "memory": 5},
     ),
 ]
+TABLE.append(
+    # names that derivations use for themselves, and a line that no state needs
+    (
+        us.cell(
+            "h' = tanh(W @ x + U @ h)\nys = V @ h'\nc' = ys + 0.5 * c\nx1 = ys * c'", name="names"
+        ),
+        {"input": 3, "hidden": 4},
+    )
+)
 IDS = [kind.name for kind, _ in TABLE]
 
 

@@ -158,6 +158,8 @@ def test_save_then_load_is_the_same(kind: us.CellType, sizes: dict[str, int]) ->
     expected, last = us.unfold(cell, xs, state)
     for again in (other, copy.deepcopy(cell)):
         assert torch.equal(us.unfold(again, xs, state)[0], expected)
+    again = pickle.loads(pickle.dumps(cell))
+    close(us.unfold(again, xs, state)[0], expected)
     thawed = pickle.loads(pickle.dumps(us.detach(last)))
     assert thawed._fields == last._fields
     assert type(thawed) is type(last)

@@ -85,6 +85,19 @@ def test_weight_masks_spare_what_reads_the_input() -> None:
     assert set(masks["W"][:, 3:].unique().tolist()) == {0.0, 2.0}
 
 
+def test_a_matrix_on_input_and_state_is_dropped_too() -> None:
+    cell = us.cell("h' = tanh(W @ x + W @ h)")(4, 4)
+    assert us.draw_masks(cell, torch.zeros(1, 1, 4), weights=0.5).weights["W"].eq(0).any()
+
+
+def test_masks_may_be_of_other_types() -> None:
+    cell, xs = us.cells.GRU(3, 4), torch.randn(6, 2, 3)
+    keep = torch.rand(6, 2, 4) < 0.5
+    ys, _ = us.unfold(cell, xs, masks=us.Masks({"h": keep}))
+    for other in (keep.float(), keep.double()):
+        assert us.unfold(cell, xs, masks=us.Masks({"h": other}))[0].equal(ys)
+
+
 def test_weight_masks_drop_entries() -> None:
     cell, xs = us.cells.LSTM(3, 4), torch.randn(6, 2, 3)
     masks = us.draw_masks(cell, xs, weights=0.5)

@@ -62,6 +62,49 @@ def test_a_python_class_takes_zoneout_and_no_other_mask() -> None:
         us.bptt(cell, xs, d_ys=torch.randn(4, 2, 3))
 
 
+class Automaton(nn.Module):
+    """It reads symbols: its matrix is chosen by each."""
+
+    state_sizes = {"s": 2}  # noqa: RUF012
+    output_size = 2
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_symbol = nn.Parameter(torch.randn(3, 2, 2))
+
+    def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+        s = (self.by_symbol[x[:, 0]] @ state.s[..., None])[..., 0]
+        return s, (s,)
+
+
+def test_a_python_cell_may_read_symbols() -> None:
+    ys, _ = us.unfold(Automaton(), torch.randint(3, (4, 2, 1)), (torch.ones(2, 2),), lengths=[4, 2])
+    assert ys.dtype == torch.float32
+    ys.sum().backward()
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (lambda s: s, "step returns \\(y, state\\), not a Tensor"),
+        (lambda s: (s[:, :1], (s,)), r"returned y \(2, 1\); expected \(2, 2\)"),
+        (lambda s: (s, s), "returned a state of shapes <class 'torch.Tensor'>"),
+        (lambda s: (s, (s, s)), r"expected \[\(2, 2\)\]"),
+    ],
+)
+def test_a_python_cell_must_do_what_it_says(result: Any, message: str) -> None:
+    cell: Any = Automaton()
+    cell.step = lambda x, state: result(state.s)
+    with pytest.raises(ValueError, match=message):
+        us.unfold(cell, torch.randint(3, (4, 2, 1)))
+
+
+def test_lengths_may_be_on_the_host() -> None:
+    cell = us.cells.GRU(3, 4).to("meta")
+    ys, _ = us.unfold(cell, torch.zeros(5, 2, 3, device="meta"), lengths=[5, 3])
+    assert ys.shape == (5, 2, 4)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -72,7 +115,7 @@ def test_a_python_class_takes_zoneout_and_no_other_mask() -> None:
         ({"xs": torch.randn(5, 2, 4)}, "xs has 4 features a step, .* input_size=3"),
         ({"xs": torch.randn(5, 2, 3).double()}, r"xs\.to\(torch\.float32\)"),
         ({"xs": torch.zeros(5, 2, 3, device="meta")}, "xs is on meta and the cell on cpu"),
-        ({"state": torch.zeros(2, 4)}, r"tuple of 2: h \(2, 4\), c \(2, 4\); got one tensor"),
+        ({"state": torch.zeros(2, 4)}, r"tuple of 2: h \(2, 4\), c \(2, 4\); got a Tensor"),
         ({"state": (torch.zeros(2, 4),)}, "tuple of 2: .* got 1 values"),
         ({"state": (torch.zeros(2, 4), torch.zeros(3, 4))}, r"state c has shape \(3, 4\)"),
         ({"lengths": [1, 2, 3]}, r"one whole number for each of the 2 rows; got shape \(3,\)"),
@@ -88,6 +131,11 @@ def test_a_python_class_takes_zoneout_and_no_other_mask() -> None:
             r"keep\['h'\] has shape \(5, 2, 3\)",
         ),
         ({"masks": us.Masks(operands={"c": torch.ones(2, 4)})}, "recurrent operands are: h"),
+        ({"masks": us.Masks(keep={"h": 1.5})}, "a share between 0 and 1, not 1.5"),
+        ({"masks": us.Masks(operands={"h": 0.5})}, "has shape float; expected"),  # type: ignore[dict-item]
+        ({"masks": {"h": 0.5}}, "masks come from draw_masks or Masks"),
+        ({"state": (torch.zeros(2, 4).long(),) * 2}, "state h is torch.int64 and the cell is"),
+        ({"lengths": "ab"}, "2 whole numbers, one for each row; got 'ab'"),
         ({"masks": us.Masks(weights={"b_i": torch.ones(4)})}, "'b_i', which is no matrix"),
     ],
 )
@@ -98,10 +146,14 @@ def test_what_is_refused(change: dict[str, Any], message: str) -> None:
 
 
 def test_bptt_refuses_a_gradient_of_the_wrong_shape() -> None:
-    with pytest.raises(
-        ValueError, match=r"d_ys has shape \(5, 2, 3\); the outputs have \(5, 2, 4\)"
-    ):
+    with pytest.raises(ValueError, match=r"d_ys has shape \(5, 2, 3\) of"):
         us.bptt(us.cells.GRU(3, 4), torch.randn(5, 2, 3), d_ys=torch.randn(5, 2, 3))
+
+
+def test_bptt_refuses_a_gradient_of_the_wrong_state() -> None:
+    cell, xs = us.cells.GRU(3, 4), torch.randn(5, 2, 3)
+    with pytest.raises(ValueError, match=r"gradient d_state, h has shape \(1, 4\)"):
+        us.bptt(cell, xs, d_ys=torch.randn(5, 2, 4), d_state=(torch.ones(1, 4),))
 
 
 def test_the_state_is_named_and_in_order() -> None:

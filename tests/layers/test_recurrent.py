@@ -172,11 +172,19 @@ def test_input_dropout_is_the_same_at_every_step() -> None:
 
 def test_dropout_between_layers_spares_the_last_output() -> None:
     identity = us.cell("h' = x + 0 * h")
-    ys, _ = us.Recurrent(identity, 50, 50, num_layers=1, dropout=0.5)(torch.ones(4, 3, 50))
-    assert ys.eq(1).all()
+    with pytest.warns(UserWarning, match="does nothing where there is one layer"):
+        one = us.Recurrent(identity, 50, 50, num_layers=1, dropout=0.5)
+    assert one(torch.ones(4, 3, 50))[0].eq(1).all()
     ys, _ = us.Recurrent(identity, 50, 50, num_layers=2, dropout=0.5)(torch.ones(4, 3, 50))
     assert set(ys.unique().tolist()) == {0.0, 2.0}
     assert not ys[0].equal(ys[1])
+
+
+def test_cells_that_declare_every_size_and_one_recorded_name() -> None:
+    kind = us.cell("s: 5\ns' = tanh(W @ x + U @ s)\nkeep = s'")
+    layer = us.Recurrent(kind, 3, None, num_layers=2)
+    *_, lines = layer(torch.randn(4, 2, 3), record="keep")
+    assert lines[1][0]["keep"].shape == (4, 2, 5)
 
 
 class NoModule:
@@ -197,6 +205,9 @@ class NoModule:
         ({"hidden_size": [3, 4], "num_layers": 3}, "2 sizes for 3 layers: give one per layer"),
         ({"cell": lambda i, h: NoModule()}, "NoModule is none: make the class a torch.nn.Module"),
         ({"cell": us.cells.MUT1}, "mut1 needs input = hidden"),
+        ({"cell": us.cells.GRU(3, 4)}, "give it the cell type, without sizes"),
+        ({"merge": "max"}, "merge is one of"),
+        ({"hidden_size": "4"}, "positive whole number, not '4'"),
     ],
 )
 def test_what_is_refused(options: dict[str, Any], message: str) -> None:

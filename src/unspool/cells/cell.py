@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import index
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from unspool.cells import init as initialise
 from unspool.cells.state import make_state
@@ -39,8 +41,11 @@ class CellType:
     init: tuple[Initialiser, ...] = ()
 
     def __call__(self, input_size: int, hidden_size: int | None = None, **sizes: int) -> "Cell":
+        for name in ("input", "hidden"):
+            if name in sizes:
+                raise ValueError(f"give the size {name!r} as {name}_size={sizes[name]}")
         given = {"input": input_size, "hidden": hidden_size, **sizes}
-        return Cell(self, {k: v for k, v in given.items() if v is not None})
+        return Cell(self, {k: _whole(v) for k, v in given.items() if v is not None})
 
     def with_init(self, *init: Initialiser) -> "CellType":
         """The same equations, started differently: each `init` runs after those before it."""
@@ -97,8 +102,14 @@ class Cell(nn.Module):
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
+        if parametrize.is_parametrized(self):
+            raise ValueError("reset the parameters of a cell before constraining them")
         for init in (initialise.standard, *self.kind.init):
-            init(self)
+            if init(self) is not None:
+                raise ValueError(
+                    f"the initialiser {init!r} returned a value: it changes the cell in place; "
+                    "was a call forgotten, as in us.init.orthogonal()?"
+                )
 
     @property
     def equations(self) -> Equations:
@@ -139,6 +150,11 @@ class Cell(nn.Module):
     def extra_repr(self) -> str:
         sizes = ", ".join(f"{name}={size}" for name, size in self.sizes.items())
         return f"{self.kind.name}, {sizes}"
+
+
+def _whole(size: Any) -> Any:
+    """numpy's whole numbers as Python's; what is no whole number stays, to be refused."""
+    return index(size) if hasattr(size, "__index__") and not isinstance(size, bool) else size
 
 
 def check_sizes(kind: CellType, sizes: Mapping[str, int]) -> None:

@@ -1,7 +1,7 @@
 """Constraints that hold all through training."""
 
 from torch import nn
-from torch.nn.utils import parametrizations
+from torch.nn.utils import parametrizations, parametrize
 
 from unspool.cells.cell import Cell
 
@@ -20,9 +20,11 @@ def constrain_orthogonal(module: nn.Module, *names: str) -> nn.Module:
                     f"{cell.kind.name} has no matrix {name!r}; its recurrent ones are {listed}"
                 )
             matrix = cell.parameter(name)
-            if names or matrix.shape[0] == matrix.shape[1]:
+            if parametrize.is_parametrized(cell, name):
+                constrained += 1
+            elif names or matrix.shape[0] == matrix.shape[1]:
                 parametrizations.orthogonal(cell, name)
                 constrained += 1
     if not constrained:
-        raise ValueError("there is no square recurrent matrix here to keep orthogonal")
+        raise ValueError("no cell here has a square recurrent matrix to keep orthogonal")
     return module

@@ -3,13 +3,16 @@
 The standard start, for every cell: matrices that multiply the input are Glorot uniform, those
 that multiply something that depends on a state are orthogonal; vectors that are added are zero,
 vectors that multiply are one; and the bias of every gate that keeps the old state is shifted by
-one towards keeping (the forget bias of Jozefowicz et al. 2015, found by `equations.gates`).
+one towards keeping (the forget bias of Jozefowicz et al. 2015). Such a gate is recognised where
+it is written as lectures write it, a line `f = sigmoid(... + b)` that multiplies the state in its
+update, or one minus it does (see `equations.gates`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -23,18 +26,21 @@ if TYPE_CHECKING:
     from unspool.cells.cell import Cell
 
 
+Init = Callable[["Cell"], None]
+
+
 def standard(cell: Cell) -> None:
     eqs = cell.equations
     scales = _scales(eqs)
     for name in eqs.parameters:
         parameter = cell.parameter(name)
         if name in eqs.recurrent:
-            nn.init.orthogonal_(parameter)
+            _orthogonal_(parameter, 1.0)
         elif name in eqs.matrices:
             nn.init.xavier_uniform_(parameter)
         else:
             parameter.fill_(1.0 if name in scales else 0.0)
-    keep_bias(1.0)(cell)
+    _keep_bias(1.0, cell)
 
 
 def _scales(equations: Equations) -> set[str]:
@@ -49,18 +55,23 @@ def _scales(equations: Equations) -> set[str]:
     }
 
 
-def keep_bias(value: float) -> Callable[[Cell], None]:
+def _orthogonal_(matrix: Tensor, gain: float) -> None:
+    wide = torch.empty(matrix.shape, dtype=torch.promote_types(matrix.dtype, torch.float32))
+    matrix.copy_(nn.init.orthogonal_(wide, gain))  # torch has no QR for bfloat16
+
+
+def keep_bias(value: float) -> Init:
     """Every gate that keeps the old state starts at sigmoid(value)."""
-
-    def init(cell: Cell) -> None:
-        for gate in gates(cell.equations):
-            if gate.role == "keep":
-                cell.parameter(gate.bias).fill_(gate.sign * value)
-
-    return init
+    return partial(_keep_bias, value)
 
 
-def chrono(longest: int) -> Callable[[Cell], None]:
+def _keep_bias(value: float, cell: Cell) -> None:
+    for gate in gates(cell.equations):
+        if gate.role == "keep":
+            cell.parameter(gate.bias).fill_(gate.sign * value)
+
+
+def chrono(longest: int) -> Init:
     """Gates start out remembering for between 1 and `longest` steps (Tallec and Ollivier 2018).
 
     The bias that keeps is log(u) with u uniform in [1, longest - 1]; the one that writes, where
@@ -68,71 +79,70 @@ def chrono(longest: int) -> Callable[[Cell], None]:
     """
     if longest < 3:
         raise ValueError(f"chrono needs a longest dependency of 3 steps or more, not {longest}")
-
-    def init(cell: Cell) -> None:
-        found = gates(cell.equations)
-        if not found:
-            raise ValueError(f"chrono finds no gate in {cell.kind.name} that keeps the old state")
-        memory: Tensor | None = None
-        for gate in found:  # a writing gate comes after the one that keeps
-            bias = cell.parameter(gate.bias)
-            if gate.role == "keep":
-                memory = torch.empty_like(bias).uniform_(1, longest - 1).log_()
-                bias.copy_(gate.sign * memory)
-            else:
-                assert memory is not None
-                bias.copy_(-gate.sign * memory)
-
-    return init
+    return partial(_chrono, longest)
 
 
-def orthogonal(gain: float = 1.0) -> Callable[[Cell], None]:
+def _chrono(longest: int, cell: Cell) -> None:
+    found = gates(cell.equations)
+    if not found:
+        raise ValueError(f"chrono finds no gate in {cell.kind.name} that keeps the old state")
+    memory = torch.zeros(())
+    for gate in found:  # a writing gate comes after the one that keeps
+        bias = cell.parameter(gate.bias)
+        if gate.role == "keep":
+            memory = torch.empty_like(bias).uniform_(1, longest - 1).log_()
+            bias.copy_(gate.sign * memory)
+        else:
+            bias.copy_(-gate.sign * memory)
+
+
+def orthogonal(gain: float = 1.0) -> Init:
     """Recurrent matrices start orthogonal, times `gain`."""
-
-    def init(cell: Cell) -> None:
-        for name in cell.equations.recurrent:
-            nn.init.orthogonal_(cell.parameter(name), gain)
-
-    return init
+    return partial(_orthogonal, gain)
 
 
-def identity(scale: float = 1.0) -> Callable[[Cell], None]:
+def _orthogonal(gain: float, cell: Cell) -> None:
+    for name in cell.equations.recurrent:
+        _orthogonal_(cell.parameter(name), gain)
+
+
+def identity(scale: float = 1.0) -> Init:
     """Recurrent matrices start as the identity, times `scale` (Le, Jaitly and Hinton 2015)."""
-
-    def init(cell: Cell) -> None:
-        for name in cell.equations.recurrent:
-            nn.init.eye_(cell.parameter(name)).mul_(scale)
-
-    return init
+    return partial(_identity, scale)
 
 
-def normal(std: float, names: str = "*") -> Callable[[Cell], None]:
+def _identity(scale: float, cell: Cell) -> None:
+    for name in cell.equations.recurrent:
+        nn.init.eye_(cell.parameter(name)).mul_(scale)
+
+
+def normal(std: float, names: str = "*") -> Init:
     """Matrices whose name matches start normal around zero."""
-
-    def init(cell: Cell) -> None:
-        for name in _matching(cell, names, cell.equations.matrices):
-            nn.init.normal_(cell.parameter(name), std=std)
-
-    return init
+    return partial(_normal, std, names)
 
 
-def uniform(low: float, high: float, names: str = "*") -> Callable[[Cell], None]:
+def _normal(std: float, names: str, cell: Cell) -> None:
+    for name in _matching(cell, names, cell.equations.matrices):
+        nn.init.normal_(cell.parameter(name), std=std)
+
+
+def uniform(low: float, high: float, names: str = "*") -> Init:
     """Parameters whose name matches start uniform between `low` and `high`."""
-
-    def init(cell: Cell) -> None:
-        for name in _matching(cell, names, cell.equations.parameters):
-            nn.init.uniform_(cell.parameter(name), low, high)
-
-    return init
+    return partial(_uniform, low, high, names)
 
 
-def constant(value: float, names: str) -> Callable[[Cell], None]:
+def _uniform(low: float, high: float, names: str, cell: Cell) -> None:
+    for name in _matching(cell, names, cell.equations.parameters):
+        nn.init.uniform_(cell.parameter(name), low, high)
+
+
+def constant(value: float, names: str) -> Init:
     """Parameters whose name matches start at `value`: constant(0.0, "p_*")."""
     return uniform(value, value, names)
 
 
-def _matching(cell: Cell, pattern: str, among: object) -> list[str]:
-    found = [n for n in cell.equations.parameters if n in among and fnmatchcase(n, pattern)]  # type: ignore[operator]
+def _matching(cell: Cell, pattern: str, among: Container[str]) -> list[str]:
+    found = [n for n in cell.equations.parameters if n in among and fnmatchcase(n, pattern)]
     if not found:
         listed = ", ".join(cell.equations.parameters)
         raise ValueError(f"no parameter of {cell.kind.name} matches {pattern!r}; it has {listed}")

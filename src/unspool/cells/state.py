@@ -15,7 +15,12 @@ def state_type(names: tuple[str, ...]) -> Any:
 
     A name that Python reserves gets an underscore behind it: `lambda_`.
     """
-    fields = [name + "_" if keyword.iskeyword(name) else name for name in names]
+    fields: list[str] = []
+    for name in names:
+        field = name + "_" if keyword.iskeyword(name) else name
+        while field in fields or (field != name and field in names):
+            field += "_"
+        fields.append(field)
     base = namedtuple("State", fields)
 
     class State(base):

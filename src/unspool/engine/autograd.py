@@ -15,9 +15,10 @@ from unspool.engine.reference import unfold_reference
 
 
 def only_reference(call: Call) -> bool:
-    """What autograd.Function cannot serve: torch.func, forward mode, Python cells."""
+    """What plans do not serve: torch.func, forward mode, Python cells, other devices."""
     in_func = torch._C._functorch.peek_interpreter_stack() is not None  # type: ignore[attr-defined]
-    return in_func or forward_ad._current_level >= 0 or not isinstance(call.cell, Bound)
+    odd = not isinstance(call.cell, Bound) or call.xs.device.type not in ("cpu", "cuda")
+    return in_func or forward_ad._current_level >= 0 or odd
 
 
 def unfold_with(backend: Any, call: Call) -> tuple[Tensor, Any, dict[str, Tensor]]:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from unspool.cells.cell import Bound
-from unspool.engine.call import Call, prepare, without_autocast
+from unspool.engine.call import Call, prepare, state_like, without_autocast
 from unspool.engine.masks import Masks
 from unspool.engine.reference import Rows, active_rows, step_inputs, take
 from unspool.equations.derivative import OUTPUT, Backward, adjoint, derive, from_next
@@ -51,13 +51,14 @@ def bptt(
     call = prepare(cell, xs, state, lengths=lengths, reverse=reverse, masks=masks, record=record)
     if not isinstance(call.cell, Bound):
         raise ValueError("bptt differentiates equations; a Python cell has none: use autograd")
-    if d_ys.shape != (*xs.shape[:2], call.cell.output_size):
+    if d_ys.shape != (*xs.shape[:2], call.cell.output_size) or d_ys.dtype != call.xs.dtype:
         raise ValueError(
-            f"d_ys has shape {tuple(d_ys.shape)}; the outputs have "
-            f"{(*xs.shape[:2], call.cell.output_size)}"
+            f"d_ys has shape {tuple(d_ys.shape)} of {d_ys.dtype}; the outputs have "
+            f"{(*xs.shape[:2], call.cell.output_size)} of {call.xs.dtype}"
         )
+    ends = state_like(call.cell, d_state, call.xs, "gradient d_state,")
     with without_autocast(xs.device.type):
-        return _Tape(call, call.cell, masks or Masks()).backward(d_ys, d_state)
+        return _Tape(call, call.cell, masks or Masks()).backward(d_ys, ends)
 
 
 class _Tape:
@@ -66,7 +67,7 @@ class _Tape:
     def __init__(self, call: Call, bound: Bound, masks: Masks):
         self.call, self.bound, self.masks = call, bound, masks
         self.derived: Backward = derive(bound.equations)
-        self.active = active_rows(call.lengths, len(call.xs))
+        self.active = active_rows(call.lengths, len(call.xs), call.xs.device)
         self.steps: list[tuple[int, Rows, dict[str, Any]]] = []
         forward = self.derived.forward
         # the derived lines read pre-activations too, which have names of their own there
@@ -83,13 +84,9 @@ class _Tape:
             for name, line in forward.carried.items():
                 values[name] = _put(values[name], rows, env[line])
 
-    def backward(self, d_ys: Tensor, d_state: Sequence[Tensor] | None) -> Gradients:
+    def backward(self, d_ys: Tensor, ends: Sequence[Tensor]) -> Gradients:
         call, bound, eqs = self.call, self.bound, self.bound.equations
-        ends = call.state if d_state is None else d_state
-        flow = {
-            name: torch.zeros_like(value) if d_state is None else value
-            for name, value in zip(eqs.states, ends, strict=True)
-        }
+        flow = dict(zip(eqs.states, ends, strict=True))
         parameters = {name: torch.zeros_like(value) for name, value in bound.tensors.items()}
         d_xs = torch.zeros_like(call.xs)
         recorded = {name: self._zeros(name) for name in call.record}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from unspool.cells.cell import Bound, Cell, CellType
 from unspool.cells.state import make_state
-from unspool.engine.masks import Masks, masked_equations
-from unspool.equations.rewrite import drop_name, keep_name, recurrent_operands
+from unspool.engine.masks import Masks, check_masks, masked_equations
+from unspool.equations.rewrite import drop_name, keep_name
 
 
 @runtime_checkable
@@ -58,12 +58,23 @@ def prepare(
             f"xs has {xs.shape[2]} features a step, and the cell was built with input_size="
             f"{bound.sizes['input']}; xs has shape {tuple(xs.shape)}, expected (T, B, I)"
         )
-    masks = masks or Masks()
-    call = Call(
-        bound, xs, _state(bound, state, xs), _lengths(lengths, xs), reverse,
-        _record(bound, record), *_masks(bound, masks, xs),
-    )  # fmt: skip
-    return replace(call, cell=_with_masks(bound, masks)) if isinstance(bound, Bound) else call
+    masks = Masks() if masks is None else masks
+    check_masks(bound, masks, xs)
+    start = state_like(bound, state, xs)
+    return Call(
+        cell=_with_masks(bound, masks) if isinstance(bound, Bound) else bound,
+        xs=xs,
+        state=start,
+        lengths=_lengths(lengths, xs),
+        reverse=reverse,
+        record=_record(bound, record),
+        step_masks={keep_name(name): _as(start[0], mask) for name, mask in masks.keep.items()},
+        row_masks={drop_name(text): _as(xs, mask) for text, mask in masks.operands.items()},
+    )
+
+
+def _as(like: Tensor, mask: Any) -> Any:
+    return mask.to(like.dtype) if isinstance(mask, Tensor) else mask
 
 
 def _bound(cell: Any) -> Bound | PythonCell:
@@ -85,14 +96,16 @@ def _bound(cell: Any) -> Bound | PythonCell:
 
 
 def _same_kind(cell: Bound | PythonCell, xs: Tensor) -> Tensor:
-    """`xs` as the cell can take it: on its device, of its dtype, which autocast yields to."""
-    if isinstance(cell, Bound):
-        weight = next(iter(cell.tensors.values()), xs)
-    else:
-        weight = next(cell.parameters(), xs) if isinstance(cell, nn.Module) else xs
+    """`xs` as the cell can take it: on its device, of its dtype, which autocast yields to.
+
+    A Python cell may read symbols: whole numbers stay what they are.
+    """
+    weight = _weight(cell, xs)
     if xs.device != weight.device:
         raise ValueError(f"xs is on {xs.device} and the cell on {weight.device}: move one of them")
-    if xs.dtype != weight.dtype and not (autocast_is_on(xs.device.type) and xs.is_floating_point()):
+    if xs.dtype == weight.dtype or not (isinstance(cell, Bound) or xs.is_floating_point()):
+        return xs
+    if not (autocast_is_on(xs.device.type) and xs.is_floating_point()):
         raise ValueError(
             f"xs is {xs.dtype} and the cell's parameters are {weight.dtype}: "
             f"convert one, for example xs.to({weight.dtype})"
@@ -108,28 +121,52 @@ def without_autocast(device: str) -> AbstractContextManager[Any]:
     return torch.autocast(device, enabled=False) if autocast_is_on(device) else nullcontext()
 
 
-def _state(cell: Bound | PythonCell, state: Sequence[Tensor] | None, xs: Tensor) -> Any:
-    sizes = cell.state_sizes
+def state_like(
+    cell: Bound | PythonCell, state: Sequence[Tensor] | None, xs: Tensor, what: str = "state"
+) -> Any:
+    """A state, or the gradient of one, checked against the cell; zeros if there is none."""
+    sizes, B, dtype = cell.state_sizes, xs.shape[1], _dtype(cell, xs)
     names = tuple(sizes)
-    B = xs.shape[1]
     if state is None:
-        return make_state(names, (xs.new_zeros(B, n) for n in sizes.values()))
+        return make_state(names, (xs.new_zeros(B, n, dtype=dtype) for n in sizes.values()))
     expected = ", ".join(f"{name} ({B}, {n})" for name, n in sizes.items())
-    if isinstance(state, Tensor) or len(state) != len(names):
-        found = "one tensor" if isinstance(state, Tensor) else f"{len(state)} values"
-        raise ValueError(f"the state is a tuple of {len(names)}: {expected}; got {found}")
+    if not isinstance(state, Sequence) or len(state) != len(names):
+        found = (
+            f"{len(state)} values" if isinstance(state, Sequence) else f"a {type(state).__name__}"
+        )
+        raise ValueError(f"the {what} is a tuple of {len(names)}: {expected}; got {found}")
     for (name, n), value in zip(sizes.items(), state, strict=True):
         if not isinstance(value, Tensor) or value.shape != (B, n):
             found = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
-            raise ValueError(f"state {name} has shape {found}; expected {expected}")
-    return make_state(names, (value.to(xs.dtype) for value in state))
+            raise ValueError(f"{what} {name} has shape {found}; expected {expected}")
+        if isinstance(cell, Bound) and value.dtype != dtype and not autocast_is_on(xs.device.type):
+            raise ValueError(f"{what} {name} is {value.dtype} and the cell is {dtype}: convert it")
+    cast = isinstance(cell, Bound)
+    return make_state(names, (value.to(dtype) if cast else value for value in state))
+
+
+def _weight(cell: Bound | PythonCell, xs: Tensor) -> Tensor:
+    """A parameter that tells the cell's device and dtype; the input itself if there is none."""
+    if isinstance(cell, Bound):
+        return next(iter(cell.tensors.values()), xs)
+    return next(cell.parameters(), xs) if isinstance(cell, nn.Module) else xs
+
+
+def _dtype(cell: Bound | PythonCell, xs: Tensor) -> torch.dtype:
+    dtype = _weight(cell, xs).dtype
+    return dtype if dtype.is_floating_point else torch.get_default_dtype()
 
 
 def _lengths(lengths: Tensor | Sequence[int] | None, xs: Tensor) -> Tensor | None:
     if lengths is None:
         return None
-    lengths = torch.as_tensor(lengths)
     T, B = xs.shape[:2]
+    try:
+        lengths = torch.as_tensor(lengths)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(
+            f"lengths is {B} whole numbers, one for each row; got {lengths!r}"
+        ) from None
     if lengths.shape != (B,) or lengths.is_floating_point() or lengths.dtype == torch.bool:
         raise ValueError(
             f"lengths is one whole number for each of the {B} rows; got shape "
@@ -157,45 +194,10 @@ def _record(cell: Bound | PythonCell, record: Sequence[str]) -> tuple[str, ...]:
     return tuple(record)
 
 
-def _masks(
-    cell: Bound | PythonCell, masks: Masks, xs: Tensor
-) -> tuple[dict[str, Tensor | float], dict[str, Tensor]]:
-    T, B = xs.shape[:2]
-    sizes = cell.state_sizes
-    for state, keep in masks.keep.items():
-        if state not in sizes:
-            raise ValueError(f"a keep mask names {state!r}; the states are {', '.join(sizes)}")
-        _check_mask(f"keep[{state!r}]", keep, (T, B, sizes[state]))
-    if isinstance(cell, Bound):
-        operands = recurrent_operands(cell.equations)
-        for text, mask in masks.operands.items():
-            if text not in operands:
-                listed = ", ".join(operands) or "none"
-                raise ValueError(
-                    f"an operand mask names {text!r}; the recurrent operands are: {listed}"
-                )
-            _check_mask(f"operands[{text!r}]", mask, (B, operands[text][1].value(cell.sizes)))
-        for name, mask in masks.weights.items():
-            if name not in cell.equations.matrices:
-                raise ValueError(f"a weight mask names {name!r}, which is no matrix of the cell")
-            _check_mask(f"weights[{name!r}]", mask, tuple(cell.tensors[name].shape))
-    elif masks.operands or masks.weights:
-        raise ValueError("operand and weight masks need a cell written as equations")
-    return (
-        {keep_name(state): keep for state, keep in masks.keep.items()},
-        {drop_name(text): mask for text, mask in masks.operands.items()},
-    )
-
-
-def _check_mask(name: str, mask: Tensor | float, shape: tuple[int, ...]) -> None:
-    if isinstance(mask, Tensor) and tuple(mask.shape) != shape:
-        raise ValueError(f"the mask {name} has shape {tuple(mask.shape)}; expected {shape}")
-
-
 def _with_masks(bound: Bound, masks: Masks) -> Bound:
     """The cell that the masks make: rewritten equations, matrices with entries dropped."""
     tensors = dict(bound.tensors)
     for name, mask in masks.weights.items():
-        tensors[name] = tensors[name] * mask
+        tensors[name] = tensors[name] * mask.to(tensors[name].dtype)
     rewritten = masked_equations(bound.equations, tuple(masks.keep), tuple(masks.operands))
     return Bound(rewritten, bound.sizes, tensors)

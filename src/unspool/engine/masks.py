@@ -3,7 +3,7 @@
 Draw anew for every call of `unfold`: in truncated backpropagation, for every chunk.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -48,6 +48,8 @@ def draw_masks(
     for name, p in (("zoneout", zoneout), ("recurrent", recurrent), ("weights", weights)):
         check_probability(name, p)
     T, B = xs.shape[:2]
+    if not hasattr(cell, "state_sizes"):
+        raise ValueError(f"masks are drawn for a cell with sizes, not for {cell!r}")
     sizes: Mapping[str, int] = cell.state_sizes
     keep = {
         s: (torch.rand(T, B, n, device=xs.device) < zoneout).to(xs.dtype)
@@ -79,7 +81,7 @@ def check_probability(name: str, p: float) -> None:
 def keep_mask(shape: tuple[int, ...], p: float, like: Tensor) -> Tensor:
     """0 with probability p, else 1 / (1 - p)."""
     kept = torch.rand(shape, device=like.device) >= p
-    return kept.to(like.dtype) / (1 - p)
+    return (kept / (1 - p)).to(like.dtype)
 
 
 def _equations_needed(cell: Any) -> Bound:
@@ -96,22 +98,60 @@ def _weight_masks(bound: Bound, p: float, like: Tensor) -> dict[str, Tensor]:
     """A mask for every recurrent matrix; columns that read only the input stay as they are."""
     masks: dict[str, Tensor] = {}
     for matrix in bound.equations.recurrent:
-        mask = keep_mask(tuple(bound.tensors[matrix].shape), p, like)
+        shape = tuple(bound.tensors[matrix].shape)
+        drawn, masks[matrix] = keep_mask(shape, p, like), torch.ones(shape).to(like)
         for line in bound.equations.lines:
             for node in products(line.expr):
                 if node.matrix == matrix:
-                    _spare_input_columns(mask, node.operand, bound)
-        masks[matrix] = mask
+                    for columns in _recurrent_columns(node.operand, bound):
+                        masks[matrix][:, columns] = drawn[:, columns]
     return masks
 
 
-def _spare_input_columns(mask: Tensor, operand: Expr, bound: Bound, start: int = 0) -> None:
+def _recurrent_columns(operand: Expr, bound: Bound, start: int = 0) -> Iterator[slice]:
     if isinstance(operand, Apply) and operand.function == "concat":
         for part in operand.args:
-            _spare_input_columns(mask, part, bound, start)
+            yield from _recurrent_columns(part, bound, start)
             start += bound.size_of(part)
-    elif not bound.equations.depends_on_state(operand):
-        mask[:, start : start + bound.size_of(operand)] = 1.0
+    elif bound.equations.depends_on_state(operand):
+        yield slice(start, start + bound.size_of(operand))
+
+
+def check_masks(cell: Any, masks: Masks, xs: Tensor) -> None:
+    """Every mask names something of the cell and has its shape."""
+    if not isinstance(masks, Masks):
+        raise ValueError(f"masks come from draw_masks or Masks(...), not as {type(masks).__name__}")
+    T, B = xs.shape[:2]
+    sizes: Mapping[str, int] = cell.state_sizes
+    for state, keep in masks.keep.items():
+        if state not in sizes:
+            raise ValueError(f"a keep mask names {state!r}; the states are {', '.join(sizes)}")
+        if isinstance(keep, Tensor):
+            _check_shape(f"keep[{state!r}]", keep, (T, B, sizes[state]))
+        elif not 0.0 <= keep <= 1.0:
+            raise ValueError(f"the mask keep[{state!r}] is a share between 0 and 1, not {keep}")
+    if not isinstance(cell, Bound):
+        if masks.operands or masks.weights:
+            raise ValueError("operand and weight masks need a cell written as equations")
+        return
+    operands = recurrent_operands(cell.equations)
+    for text, mask in masks.operands.items():
+        if text not in operands:
+            listed = ", ".join(operands) or "none"
+            raise ValueError(
+                f"an operand mask names {text!r}; the recurrent operands are: {listed}"
+            )
+        _check_shape(f"operands[{text!r}]", mask, (B, operands[text][1].value(cell.sizes)))
+    for name, mask in masks.weights.items():
+        if name not in cell.equations.matrices:
+            raise ValueError(f"a weight mask names {name!r}, which is no matrix of the cell")
+        _check_shape(f"weights[{name!r}]", mask, tuple(cell.tensors[name].shape))
+
+
+def _check_shape(name: str, mask: Any, shape: tuple[int, ...]) -> None:
+    found = tuple(mask.shape) if isinstance(mask, Tensor) else type(mask).__name__
+    if found != shape:
+        raise ValueError(f"the mask {name} has shape {found}; expected {shape}")
 
 
 @lru_cache(maxsize=256)

@@ -239,7 +239,8 @@ def backward(stages: Stages, saved: Saved, grads: Sequence[Tensor]) -> dict[str,
     made = [item.name for item in plan.backward.inside]
     reads = {n for item in plan.backward.inside for n in item.reads()} - set(made)
     reads |= {line for line in plan.flow().values() if line not in made}
-    early = {n: stages.spread(flat[n]) for n in reads if _varies(plan, n) and n in flat}
+    fixed = {*eqs.vectors, *call.step_masks, *call.row_masks, *map(from_next, states)}
+    early = {name: stages.spread(flat[name]) for name in reads - fixed}
     kept: dict[str, list[Any]] = {name: [None] * len(call.xs) for name in made}
     flow = {name: grads[1 + k] for k, name in enumerate(states)}
     flows = plan.flow()
@@ -287,11 +288,6 @@ def parameter_gradients(stages: Stages, flat: Mapping[str, Any]) -> dict[str, Te
         assert isinstance(value, Tensor)
         found[name] += value.expand(flat["rows"], -1).sum(0)
     return found
-
-
-def _varies(plan: Plan, name: str) -> bool:
-    """Whether a name stands for an array over time, rather than a parameter or a mask."""
-    return not (name in plan.equations.vectors or ":" in name.lstrip("∂"))
 
 
 def _keep(stages: Stages, t: int, new: Tensor, old: Tensor) -> Tensor:

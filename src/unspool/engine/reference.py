@@ -26,9 +26,9 @@ def unfold_reference(call: Call) -> tuple[Tensor, Any, dict[str, Tensor]]:
     step = _equation_step(call, cell) if isinstance(cell, Bound) else _python_step(call, cell)
     T, B = xs.shape[:2]
     state = call.state
-    names = ("ys", *call.record)
+    names = ("", *call.record)  # the output has no name that a line could have
     history: dict[str, list[Tensor | None]] = {name: [None] * T for name in names}
-    active = active_rows(call.lengths, T)
+    active = active_rows(call.lengths, T, xs.device)
     for t in reversed(range(T)) if call.reverse else range(T):
         rows = active[t]
         if rows is not None and not len(rows):
@@ -45,12 +45,12 @@ def unfold_reference(call: Call) -> tuple[Tensor, Any, dict[str, Tensor]]:
             if rows is None
             else _each(lambda old, fresh, rows=rows: old.index_copy(0, rows, fresh), state, new)
         )
-    sizes = {"ys": cell.output_size, **{name: _size(cell, name) for name in call.record}}
+    sizes = {"": cell.output_size, **{name: _size(cell, name) for name in call.record}}
     stacked = {name: _stack(history[name], xs.new_zeros(B, sizes[name])) for name in names}
-    return stacked.pop("ys"), state, stacked
+    return stacked.pop(""), state, stacked
 
 
-def active_rows(lengths: Tensor | None, T: int) -> list[Rows]:
+def active_rows(lengths: Tensor | None, T: int, device: torch.device) -> list[Rows]:
     """For each step the rows that are not yet past their end."""
     if lengths is None:
         return [None] * T
@@ -61,9 +61,7 @@ def active_rows(lengths: Tensor | None, T: int) -> list[Rows]:
     for t in range(T):
         rows = [b for b, count in enumerate(counts) if t < count]
         everyone = len(rows) == len(counts)
-        steps.append(
-            None if everyone else torch.tensor(rows, dtype=torch.long, device=lengths.device)
-        )
+        steps.append(None if everyone else torch.tensor(rows, dtype=torch.long, device=device))
     return steps
 
 
@@ -101,7 +99,7 @@ def _python_step(call: Call, cell: PythonCell) -> Step:
     names = tuple(cell.state_sizes)
 
     def step(t: int, rows: Rows, x: Tensor, state: Any) -> tuple[Tensor, Any, dict[str, Tensor]]:
-        y, new = cell.step(x, state)
+        y, new = _checked(cell, x, cell.step(x, state))
         kept = []
         for name, old, fresh in zip(names, state, new, strict=True):
             keep = call.step_masks.get(keep_name(name), 0.0)
@@ -113,6 +111,22 @@ def _python_step(call: Call, cell: PythonCell) -> Step:
         return y, make_state(names, kept), {name: by_name[name] for name in call.record}
 
     return step
+
+
+def _checked(cell: PythonCell, x: Tensor, result: Any) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """What a Python cell's step returned, if it is what the class says it is."""
+    name, rows, sizes = type(cell).__name__, x.shape[0], list(cell.state_sizes.values())
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise ValueError(f"{name}.step returns (y, state), not a {type(result).__name__}")
+    y, state = result
+    if not isinstance(y, Tensor) or y.shape != (rows, cell.output_size):
+        found = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
+        raise ValueError(f"{name}.step returned y {found}; expected {(rows, cell.output_size)}")
+    shapes = [tuple(v.shape) for v in state] if isinstance(state, tuple | list) else type(state)
+    if shapes != [(rows, n) for n in sizes]:
+        expected = [(rows, n) for n in sizes]
+        raise ValueError(f"{name}.step returned a state of shapes {shapes}; expected {expected}")
+    return y, tuple(state)
 
 
 def _size(cell: Bound | PythonCell, name: str) -> int:

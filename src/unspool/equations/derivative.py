@@ -1,6 +1,6 @@
 """The backward step of any cell, as new equations: reverse mode over the graph of one step.
 
-Given the gradient of this step's output (`∂ys`) and, for each state, the gradient that the next
+Given the gradient of this step's output (`∂:ys`) and, for each state, the gradient that the next
 step sends back (`∂h+`), the lines compute the gradient of every line of the forward step, of the
 input (`∂x`) and of the previous states (`∂h`). Parameters collect one contribution a step:
 outer products for matrices, vectors for vectors.
@@ -23,7 +23,7 @@ from unspool.equations.functions import FUNCTIONS
 from unspool.equations.program import Equations
 from unspool.equations.rewrite import name_preactivations
 
-OUTPUT = "∂ys"
+OUTPUT = "∂:ys"  # no name of the language has a colon
 
 
 def adjoint(name: str) -> str:

@@ -1,5 +1,6 @@
 """A cell explained: its equations, parameters, the backward step, and the sum over time."""
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,10 +23,9 @@ from unspool.equations.expr import (
 from unspool.equations.functions import FUNCTIONS
 from unspool.equations.printing import ascii_expr, ascii_line
 from unspool.equations.program import Equations
+from unspool.equations.rewrite import free_name
 from unspool.equations.roles import equations
 from unspool.equations.sizes import Size
-
-SOFTMAX = call("-", Name("yhat"), Name("target"))  # what cross-entropy sends to its logits
 
 
 def with_softmax(eqs: Equations) -> Equations:
@@ -33,8 +33,9 @@ def with_softmax(eqs: Equations) -> Equations:
     if eqs.output == "y":
         return eqs
     taken = {*eqs.sizes, *eqs.matrices}
-    matrix = next(name for name in ("V", "O", "V_y", "V_out") if name not in taken)
-    bias = next(name for name in ("b_y", "c_y", "b_out") if name not in taken)
+    if "y" in taken:
+        raise ValueError("the softmax reads an output called y, and the cell uses y for another")
+    matrix, bias = free_name("V", taken), free_name("b_y", taken)
     return equations(f"{eqs.text}\ny: classes\ny = {matrix} @ {eqs.output} + {bias}")
 
 
@@ -76,15 +77,40 @@ class Explanation:
         found |= {vector: [Term(self.given(share))] for vector, share in vectors.items()}
         return {name: found.get(name, []) for name in self.equations.parameters}
 
-    @cached_property
-    def parameters_of_states(self) -> list[str]:
-        """The parameters on which a state depends: their gradients add up over time."""
-        wanted, found = set(self.equations.carried.values()), set[str]()
+    def _behind(self, roots: set[str], stop: set[str]) -> set[str]:
+        """Every name and matrix that the roots read, directly or not, but through `stop`."""
+        wanted, found = set(roots), set[str]()
         for line in reversed(self.equations.lines):
-            if line.name in wanted:
-                wanted |= names(line.expr)
-                found |= names(line.expr) | {node.matrix for node in products(line.expr)}
-        return [name for name in self.equations.parameters if name in found]
+            if line.name in wanted and (line.name in roots or line.name not in stop):
+                read = names(line.expr)
+                wanted |= read - stop
+                found |= read | {node.matrix for node in products(line.expr)}
+        return found
+
+    @cached_property
+    def behind_states(self) -> set[str]:
+        """What a step's new states depend on."""
+        return self._behind({*self.equations.carried.values()}, set())
+
+    @cached_property
+    def behind_output(self) -> set[str]:
+        """What a step's output depends on, but through the new states."""
+        new = {*self.equations.carried.values()}
+        return set() if self.equations.output in new else self._behind({self.equations.output}, new)
+
+    @cached_property
+    def direct(self) -> tuple[bool, bool]:
+        """Whether an output reads the new state of its own step, and whether the old one."""
+        new, old = {*self.equations.carried.values()}, {*self.equations.states}
+        reads_new = self.equations.output in new or bool(self.behind_output & new)
+        return reads_new, bool(self.behind_output & old)
+
+    @cached_property
+    def summed_over_time(self) -> tuple[list[str], list[str]]:
+        """The parameters behind the states: those of the states alone, and the output's as well."""
+        through = [name for name in self.equations.parameters if name in self.behind_states]
+        besides = [name for name in through if name in self.behind_output]
+        return [name for name in through if name not in besides], besides
 
     @cached_property
     def meanings(self) -> list[str]:
@@ -97,10 +123,13 @@ class Explanation:
         return found + ["part(v, a) is the piece of v where a stands in the concat"] * parts
 
     def given(self, expr: Expr) -> Expr:
-        """The expression with what the loss sends back in place of its names."""
+        """The expression with what the loss sends back in place of its names.
+
+        What only a softmax brings is marked with `!`, so that no line of the cell is meant.
+        """
         same = {line.name for line in self.derived.lines if line.expr == Name(OUTPUT)} | {OUTPUT}
         if isinstance(expr, Name) and expr.id in same:
-            return SOFTMAX if self.softmax else Name(OUTPUT)
+            return call("-", Name("yhat!"), Name("target!")) if self.softmax else Name(OUTPUT)
         return rebuild(expr, self.given)
 
 
@@ -128,13 +157,19 @@ def explain_text(about: Explanation, sizes: Mapping[str, int] | None = None) -> 
 class _Text:
     def __init__(self, about: Explanation, sizes: Mapping[str, int] | None):
         self.about, self.eqs, self.sizes = about, about.equations, sizes
-        taken = {*self.eqs.sizes, *self.eqs.matrices, "yhat", "target"}
-        marks = ("d", "d_", "grad_", "gradient_of_")
-        self.mark = next(m for m in marks if not any(m + n in taken for n in (*taken, "ys")))
+        taken = {*self.eqs.sizes, *self.eqs.matrices}
+        self.own = {word: free_name(word, taken) for word in ("yhat", "target", "ys")}
+        names = {*taken, *self.own.values(), *(line.name for line in about.preactivations)}
+        marks = itertools.chain(("d", "d_", "grad_"), (f"grad{n}_" for n in itertools.count(2)))
+        self.mark = next(m for m in marks if not any(m + name in names for name in names))
 
     def rename(self, name: str) -> str:
+        if name == OUTPUT:
+            return self.mark + self.own["ys"]
         if name.endswith("+"):
             return f"{self.mark}{name[1:-1]}[t+1]"
+        if name.endswith("!"):
+            return self.own[name[:-1]]
         return self.mark + name[1:] if name.startswith("∂") else name
 
     def expr(self, expr: Expr) -> str:
@@ -189,17 +224,21 @@ class _Text:
         about, states = self.about, self.eqs.states
         rows = []
         if about.softmax:
-            rows += ["yhat = softmax(y), and the loss of a step is -sum(target * log(yhat)):"]
-            rows += ["its gradient with respect to y is yhat - target", ""]
+            yhat, target = self.own["yhat"], self.own["target"]
+            loss = f"-sum({target} * log({yhat}))"
+            rows += [f"{yhat} = softmax(y), and the loss of a step is {loss}:"]
+            rows += [f"its gradient with respect to y is {yhat} - {target}", ""]
         sent = ", ".join(self.rename(from_next(state)) for state in states)
-        given = "" if about.softmax else f"{self.mark}ys, the gradient of this step's output, and "
+        output = f"{self.rename(OUTPUT)}, the gradient of this step's output, and "
+        given = "" if about.softmax else output
         rows.append(f"given: {given}{sent}, sent back by the next step")
         if about.preactivations:
             rows += ["with:", *("  " + row for row in self.lines(about.preactivations))]
         rows += ["", *self.lines(about.backward_lines), ""]
-        sends = ", ".join(self.rename(adjoint(s)) for s in states if about.derived.has(s))
-        rows += about.meanings
-        return [*rows, f"{sends or 'nothing'} goes back to the step before"]
+        sent_back = [self.rename(adjoint(s)) for s in states if about.derived.has(s)]
+        verb = "go" if len(sent_back) > 1 else "goes"
+        what = ", ".join(sent_back) or "nothing"
+        return [*rows, *about.meanings, f"{what} {verb} back to the step before"]
 
     def gradient_rows(self) -> list[str]:
         width = max((len(name) for name in self.eqs.parameters), default=0) + len(self.mark)
@@ -209,23 +248,32 @@ class _Text:
         ]
 
     def time_rows(self) -> list[str]:
-        states, many = self.eqs.states, len(self.eqs.states) > 1
-        s = "s" if many else states[0]
-        who = f"s = ({', '.join(states)}); " if many else ""
+        about, eqs, s = self.about, self.eqs, over_time_state(self.eqs)
+        who = f"{s} = ({', '.join(eqs.states)}); " if len(eqs.states) > 1 else ""
+        new, old = about.direct
+        sends = " + ".join([f"dL_t/d{s}_t"] * new + [f"dL_(t+1)/d{s}_t"] * old) or "0"
         rows = [
-            f"{who}the loss L_t of step t reaches every earlier step p <= t:",
-            f"  dL/d{s}_p = sum_(t>=p) dL_t/d{s}_t @ d{s}_t/d{s}_p",
+            f"{who}the losses send e_t = {sends} straight to {s}_t,",
+            f"and so, over all later steps, to {s}_p:",
+            f"  dL/d{s}_p = sum_(t>=p) e_t @ d{s}_t/d{s}_p",
             f"  d{s}_t/d{s}_p = d{s}_t/d{s}_(t-1) @ ... @ d{s}_(p+1)/d{s}_p   (in this order)",
         ]
-        if self.about.parameters_of_states:
-            some = self.about.parameters_of_states
-            every = len(some) == len(self.eqs.parameters)
-            which = "every parameter w" if every else f"w = {', '.join(some)}"
-            rows += [
-                f"so for {which}, with d+ the dependence within one step alone,",
-                f"  dL/dw = sum_t sum_(p<=t) dL_t/d{s}_t @ d{s}_t/d{s}_p @ d+{s}_p/dw",
-            ]
+        plain, besides = about.summed_over_time
+        formula = f"sum_t sum_(p<=t) e_t @ d{s}_t/d{s}_p @ d+{s}_p/dw"
+        if plain:
+            every = len(plain) == len(eqs.parameters)
+            which = "every parameter w" if every else f"w = {', '.join(plain)}"
+            rows += [f"so for {which}, with d+ the dependence within one step alone,"]
+            rows += [f"  dL/dw = {formula}"]
+        if besides:
+            rows += [f"so for w = {', '.join(besides)}, which the output reads as well,"]
+            rows += [f"  dL/dw = {formula} + sum_t dL_t/dy_t @ d+y_t/dw"]
         return rows
+
+
+def over_time_state(eqs: Equations) -> str:
+    """What all states together are called."""
+    return eqs.states[0] if len(eqs.states) == 1 else free_name("s", set(eqs.states))
 
 
 def count_parameters(eqs: Equations, sizes: Mapping[str, int]) -> int:

@@ -34,7 +34,8 @@ def layer_norm(v: Tensor) -> Tensor:
 
 
 def _rstd(v: Tensor) -> Tensor:
-    return torch.rsqrt(v.var(-1, unbiased=False, keepdim=True) + LAYER_NORM_EPS).expand_as(v)
+    variance = (v - v.mean(-1, keepdim=True)).square().mean(-1, keepdim=True)
+    return torch.rsqrt(variance + LAYER_NORM_EPS).expand_as(v)
 
 
 def _mean(v: Tensor) -> Tensor:

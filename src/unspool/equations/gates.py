@@ -11,6 +11,7 @@ from typing import Literal
 
 from unspool.equations.expr import ONE, Apply, Expr, Name
 from unspool.equations.program import Equations
+from unspool.equations.rewrite import terms
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,9 @@ def gates(equations: Equations) -> tuple[Gate, ...]:
     definitions = {line.name: line.expr for line in equations.lines}
     found: dict[str, Gate] = {}
     for state, carried in equations.carried.items():
-        terms = [tuple(_factors(term)) for term in _terms(definitions[carried])]
-        held = [factors for factors in terms if Name(state) in factors]
-        rest = [factors for factors in terms if Name(state) not in factors]
+        parts = [tuple(_factors(term)) for term in terms(definitions[carried])]
+        held = [factors for factors in parts if Name(state) in factors]
+        rest = [factors for factors in parts if Name(state) not in factors]
         keeps = [(b, s) for factors in held for b, s in _gates_among(factors, biases)]
         for bias, sign in keeps:
             found.setdefault(bias, Gate(bias, "keep", sign))
@@ -44,7 +45,7 @@ def _gate_biases(equations: Equations) -> Iterable[tuple[str, str]]:
     for line in equations.lines:
         match line.expr:
             case Apply(function="sigmoid", args=(inside,)):
-                for term in _terms(inside):
+                for term in terms(inside):
                     if isinstance(term, Name) and term.id in equations.vectors:
                         yield line.name, term.id
                         break
@@ -57,14 +58,6 @@ def _gates_among(factors: tuple[Expr, ...], biases: dict[str, str]) -> Iterable[
                 yield biases[name], 1
             case Apply(function="-", args=(left, Name(id=name))) if left == ONE and name in biases:
                 yield biases[name], -1
-
-
-def _terms(expr: Expr) -> Iterable[Expr]:
-    if isinstance(expr, Apply) and expr.function == "+":
-        for arg in expr.args:
-            yield from _terms(arg)
-    else:
-        yield expr
 
 
 def _factors(expr: Expr) -> Iterable[Expr]:

@@ -95,7 +95,7 @@ class _Statement:
     def expression(self, node: ast.expr, depth: int = 0) -> Expr:
         if depth > MAX_DEPTH:
             hint = "name a part of it on a line of its own"
-            raise self.error(f"this is nested over {MAX_DEPTH} deep", node, hint)
+            raise self.error(f"this is over {MAX_DEPTH} operations deep", node, hint)
         match node:
             case ast.Constant():
                 return Const(self.number(node), span=self.span(node))
@@ -112,7 +112,8 @@ class _Statement:
             case ast.Call():
                 return self.call(node, depth)
             case ast.Attribute():
-                raise self.error("the language has no attributes", node, "remove the `.` part")
+                hint = "remove the `.` part; there is no transpose either"
+                raise self.error("the language has no attributes", node, hint)
             case ast.Starred():
                 raise self.error("nothing stands left of `*`", node, "write both factors")
             case ast.Tuple():

@@ -1,6 +1,7 @@
 """Equations as text: the language itself (plus what only derivatives contain), and LaTeX."""
 
 import re
+import unicodedata
 from collections.abc import Callable
 
 from unspool.equations.expr import Apply, Const, Expr, Line, Name, Part, Product
@@ -141,8 +142,13 @@ def latex_name(name: str, *indices: str, over: str = "") -> str:
 
 
 def upright(word: str) -> str:
-    """A letter or a number as it is, a Greek letter's name as the letter, other words upright."""
+    """A letter or a number as it is, a Greek letter or its name as the letter, words upright."""
     if word in GREEK:
         return rf"\{word}"
-    word_escaped = word.replace("_", r"\_")
-    return word if len(word) < 2 or word.isdigit() else rf"\mathrm{{{word_escaped}}}"
+    if len(word) == 1 and unicodedata.name(word, "").startswith("GREEK"):
+        name = unicodedata.name(word).split()[-1].lower()
+        name = name.capitalize() if word.isupper() else name
+        return rf"\{name}" if name in GREEK else word
+    plain = len(word) < 2 or word.isdigit()
+    escaped = word.replace("_", r"\_")
+    return escaped if plain else rf"\mathrm{{{escaped}}}"

@@ -1,7 +1,7 @@
 """Rewrites of the equation graph: each returns new equations, before anything is differentiated."""
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import replace
 
 from unspool.equations.expr import (
@@ -24,50 +24,71 @@ from unspool.equations.sizes import Size
 
 
 def name_preactivations(equations: Equations) -> Equations:
-    """Gives every sum of products inside an expression a line of its own.
+    """Gives every sum of products inside an expression a line of its own, and every layer_norm.
 
     `r = sigmoid(W @ x + U @ h + b)` becomes `a_r = W @ x + U @ h + b` and `r = sigmoid(a_r)`,
     as lectures write it: the gradient of `a_r` is then what every parameter in it shares.
     """
-    taken = set(equations.sizes) | set(equations.matrices)
-    sizes = dict(equations.sizes)
-    lines: list[Line] = []
+    return _Namer(equations).run()
 
-    def fresh(line: str) -> str:
-        base = "a_" + line.removesuffix("'")
-        names = itertools.chain([base], (f"{base}{n}" for n in itertools.count(2)))
-        name = next(name for name in names if name not in taken)
-        taken.add(name)
-        return name
 
-    def lift(expr: Expr, line: str) -> Expr:
-        if not any(isinstance(term, Product) for term in _terms(expr)):
-            return rebuild(expr, lambda child: descend(child, line, is_sum(expr)))
-        name, size = fresh(line), equations.size_of(expr)
+class _Namer:
+    def __init__(self, equations: Equations):
+        self.equations = equations
+        self.taken = {*equations.sizes, *equations.matrices}
+        self.sizes = dict(equations.sizes)
+        self.lines: list[Line] = []
+
+    def run(self) -> Equations:
+        for line in self.equations.lines:
+            self.base = "a_" + line.name.removesuffix("'")
+            self.lines.append(Line(line.name, self.inside(line.expr)))
+        return replace(self.equations, lines=tuple(self.lines), sizes=self.sizes)
+
+    def inside(self, expr: Expr) -> Expr:
+        """The expression, with lines for what needs one below its top."""
+        if _is_layer_norm(expr):
+            return rebuild(expr, self.name)  # its derivative reads argument and result often
+        return rebuild(expr, self.in_sum if is_sum(expr) else self.lift)
+
+    def in_sum(self, expr: Expr) -> Expr:
+        """A term of a sum that has a name already."""
+        return self.inside(expr) if is_sum(expr) or isinstance(expr, Product) else self.lift(expr)
+
+    def lift(self, expr: Expr) -> Expr:
+        needed = any(isinstance(term, Product) for term in terms(expr)) or _is_layer_norm(expr)
+        return self.name(expr) if needed else self.inside(expr)
+
+    def name(self, expr: Expr) -> Expr:
+        if isinstance(expr, Name):
+            return expr
+        name, size = free_name(self.base, self.taken), self.equations.size_of(expr)
         assert size is not None
-        sizes[name] = size
-        lines.append(Line(name, rebuild(expr, lambda c: descend(c, line, is_sum(expr)))))
+        self.taken.add(name)
+        self.sizes[name] = size
+        self.lines.append(Line(name, self.inside(expr)))
         return Name(name)
 
-    def descend(expr: Expr, line: str, in_sum: bool) -> Expr:
-        if in_sum and (is_sum(expr) or isinstance(expr, Product)):
-            return rebuild(expr, lambda child: descend(child, line, is_sum(expr)))
-        return lift(expr, line)
 
-    for line in equations.lines:
-        root = rebuild(line.expr, lambda c, line=line: descend(c, line.name, is_sum(line.expr)))
-        lines.append(Line(line.name, root))
-    return replace(equations, lines=tuple(lines), sizes=sizes)
+def free_name(base: str, taken: Container[str]) -> str:
+    """`base`, or with the first number behind it that makes it new."""
+    names = itertools.chain([base], (f"{base}{n}" for n in itertools.count(2)))
+    return next(name for name in names if name not in taken)
+
+
+def _is_layer_norm(expr: Expr) -> bool:
+    return isinstance(expr, Apply) and expr.function == "layer_norm"
 
 
 def is_sum(expr: Expr) -> bool:
     return isinstance(expr, Apply) and expr.function in ("+", "-", "neg")
 
 
-def _terms(expr: Expr) -> Iterable[Expr]:
+def terms(expr: Expr) -> Iterable[Expr]:
+    """The terms of a sum, whatever their signs."""
     if isinstance(expr, Apply) and is_sum(expr):
         for arg in expr.args:
-            yield from _terms(arg)
+            yield from terms(arg)
     else:
         yield expr
 

@@ -7,6 +7,9 @@ from unspool.equations.parse import Assignment, Declaration, parse
 from unspool.equations.program import Equations
 from unspool.equations.sizes import HIDDEN, INPUT, Size, SizeClash, Solver, size_of, unknown
 
+RESERVED = {"training": "torch modules have a flag of that name"}
+RESERVED_SIZES = ("self", "input_size", "hidden_size")
+
 
 def equations(text: str) -> Equations:
     """The text of a cell, read, checked and sized."""
@@ -32,6 +35,7 @@ class _Reader:
         return EquationError(problem, self.text, span, hint)
 
     def read(self) -> Equations:
+        self.check_reserved()
         self.check_targets()
         self.check_uses()
         self.check_declarations()
@@ -52,6 +56,22 @@ class _Reader:
             sizes={name: final(size) for name, size in self.sizes.items()},
             constraints=tuple(self.solver.constraints),
         )
+
+    def check_reserved(self) -> None:
+        for line in self.lines:
+            found: list[tuple[str, Span | None]] = [(line.name.removesuffix("'"), line.span)]
+            for node in walk(line.expr):
+                if isinstance(node, Name | Product):
+                    name = node.id if isinstance(node, Name) else node.matrix
+                    found.append((name.removesuffix("'"), node.span))
+            for name, span in found:
+                if name in RESERVED:
+                    problem = f"{name} cannot be a name: {RESERVED[name]}"
+                    raise self.error(problem, span, "use another one")
+        for item in self.declared:
+            if item.size in RESERVED_SIZES:
+                hint = "input and hidden are the two sizes that every cell may use"
+                raise self.error(f"a size cannot be called {item.size}", item.span, hint)
 
     def check_targets(self) -> None:
         seen: dict[str, int] = {}
@@ -150,6 +170,8 @@ class _Reader:
             return "h'" if "h" in self.states else next(iter(self.states)) + "'"
         listed = ", ".join(sorted(self.states))
         hint = "add a line `y = ...` that says what the cell puts out"
+        if "y" in self.states:
+            hint = "name the state that is the output h', or compute it on a line of its own"
         raise EquationError(f"no line defines the output: the states are {listed}", hint=hint)
 
     def infer_sizes(self) -> None:
@@ -170,9 +192,9 @@ class _Reader:
             self.sizes[line.name] = expected
         try:
             self.solver.finish()
-        except SizeClash:
+        except SizeClash as clash:
             hint = "check what concat joins and what its result is added to"
-            raise EquationError("the sizes of these equations cannot agree", hint=hint) from None
+            raise self.error("the sizes of this line cannot agree", clash.span, hint) from None
 
     def equate(self, a: Size, b: Size, first: Expr, second: Expr) -> None:
         span = first.span if second.span is None else second.span

@@ -46,7 +46,11 @@ def is_unknown(term: str) -> bool:
 
 
 class SizeClash(Exception):
-    """Two sizes that no choice of positive numbers makes equal."""
+    """Two sizes that no choice of positive numbers makes equal, and where they meet."""
+
+    def __init__(self, span: Span | None):
+        super().__init__()
+        self.span = span
 
 
 @dataclass(frozen=True)
@@ -79,11 +83,11 @@ class Solver:
             if len(one.terms) == 1 and not one.constant and is_unknown(one.terms[0]):
                 self.bindings[one.terms[0]] = other
                 if other == Size():
-                    raise SizeClash
+                    raise SizeClash(span)
                 return
         if any(map(is_unknown, left.terms + right.terms)):
             if Size() in (left, right):
-                raise SizeClash
+                raise SizeClash(span)
             self._pending.append((a, b, span))
         elif left != right:
             self._constrain(left, right, span)
@@ -93,9 +97,9 @@ class Solver:
         if a == b:
             return
         if Size() in (a, b):  # sizes are positive: a sum of them is never nothing
-            raise SizeClash
+            raise SizeClash(span)
         if not a.terms and not b.terms:
-            raise SizeClash
+            raise SizeClash(span)
         for one, other in sorted(((b, a), (a, b)), key=lambda pair: pair[0] == HIDDEN):
             if len(one.terms) == 1 and not one.constant:
                 self._named[one.terms[0]] = other

@@ -29,6 +29,10 @@ HINTS = {
     "]": "the language has no indexing; join vectors with `concat(a, b)`",
     "{": "group with round brackets",
     "}": "group with round brackets",
+    "²": "a power is written `**2`",
+    "³": "a power is written `**3`",
+    "\xa0": "this is a no-break space; type a plain one",
+    "\ufeff": "this is an invisible byte-order mark; remove it",
     "\\": "a line break inside brackets needs no mark",
 }
 
@@ -85,7 +89,7 @@ class LogicalLine:
             hint = "write what follows; inside brackets an expression may go on in the next line"
             return self.error("the line ends in the middle of an expression", end, hint)
         for row, line in enumerate(self.lines):
-            if match := re.search(r"[\w)]\s+[\w(]|\)\w", line):
+            if match := re.search(r"[\w)]\s+\w|\)\s*[\w(]", line):
                 hint = "multiply element by element with `*`, by a matrix with `@`"
                 place = self.place(row, match.start(), match.end())
                 return self.error("an operator is missing here", place, hint)
@@ -140,7 +144,7 @@ def _check_character(text: str, line: str, number: int, column: int) -> None:
         if not (before.isalnum() or before == "_"):
             hint = "write the new state as h'; the language has no strings"
             raise EquationError("a prime follows a name directly", text, span, hint)
-    elif not (char.isalnum() or char in "_ \t+-*/@()=:,."):
+    elif not (char.isidentifier() or char.isdecimal() or char in " \t+-*/@()=:,."):
         hint = HINTS.get(char, "letters, digits, + - * / ** @ ( ) , = and ' make up an equation")
         raise EquationError(f"{char!r} is not part of the language", text, span, hint)
 

@@ -18,5 +18,5 @@ class LearnedState(nn.Module):
             self._parameters[name] = nn.Parameter(torch.zeros(size))
 
     def forward(self, rows: int) -> Any:
-        vectors = (self._parameters[name] for name in self.names)
-        return make_state(self.names, (v.expand(rows, -1) for v in vectors if v is not None))
+        vectors = (self._parameters.get(name, getattr(self, name, None)) for name in self.names)
+        return make_state(self.names, (torch.as_tensor(v).expand(rows, -1) for v in vectors))

@@ -9,6 +9,11 @@ Merge = Literal["concat", "mean", "sum", "learned"]
 MERGES: tuple[Merge, ...] = ("concat", "mean", "sum", "learned")
 
 
+def check_merge(merge: str) -> None:
+    if merge not in MERGES:
+        raise ValueError(f"merge is one of {', '.join(MERGES)}, not {merge!r}")
+
+
 class MergeDirections(nn.Module):
     """(T, B, O) twice to (T, B, 2 * O) for concat, else to (T, B, O).
 
@@ -17,8 +22,7 @@ class MergeDirections(nn.Module):
 
     def __init__(self, merge: Merge, size: int):
         super().__init__()
-        if merge not in MERGES:
-            raise ValueError(f"merge is one of {', '.join(MERGES)}, not {merge!r}")
+        check_merge(merge)
         self.merge = merge
         self.output_size = 2 * size if merge == "concat" else size
         self.linear = nn.Linear(2 * size, size) if merge == "learned" else None

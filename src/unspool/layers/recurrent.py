@@ -1,5 +1,6 @@
 """`Recurrent`: any cell, stacked, in one direction or both."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -7,10 +8,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from unspool.cells.cell import Cell
 from unspool.engine import unfold
 from unspool.layers.dropout import Dropout
 from unspool.layers.initial import LearnedState
-from unspool.layers.merge import Merge, MergeDirections
+from unspool.layers.merge import Merge, MergeDirections, check_merge
 from unspool.layers.skip import SKIPS, Residual, Skip
 
 
@@ -29,7 +31,7 @@ class Recurrent(nn.Module):
         self,
         cell: Callable[..., Any],
         input_size: int,
-        hidden_size: int | Sequence[int],
+        hidden_size: int | Sequence[int] | None,
         num_layers: int = 1,
         bidirectional: bool = False,
         merge: Merge = "concat",
@@ -43,9 +45,16 @@ class Recurrent(nn.Module):
             raise ValueError(f"skip is None or one of {', '.join(SKIPS)}, not {skip!r}")
         if initial not in ("zeros", "learned"):
             raise ValueError(f"initial is 'zeros' or 'learned', not {initial!r}")
+        if isinstance(cell, Cell):
+            raise ValueError("Recurrent builds its own cells: give it the cell type, without sizes")
+        check_merge(merge)
         self.dropout = dropout if isinstance(dropout, Dropout) else Dropout(between=dropout)
         self.input_size, self.skip = input_size, skip
         self.layers, self.residuals = nn.ModuleList(), nn.ModuleList()
+        if self.dropout.between and len(_per_layer(hidden_size, num_layers)) == 1:
+            warnings.warn(
+                "dropout between layers does nothing where there is one layer", stacklevel=2
+            )
         size = below = input_size
         for hidden in _per_layer(hidden_size, num_layers):
             cells = [cell(size, hidden, **sizes) for _ in range(1 + bidirectional)]
@@ -69,7 +78,8 @@ class Recurrent(nn.Module):
         """As `unfold`; what is recorded comes as a tuple over layers of tuples over directions."""
         if state is not None and len(state) != len(self.layers):
             raise ValueError(f"the state covers {len(self.layers)} layers; got {len(state)}")
-        how = _How(lengths, _inside(xs, lengths), tuple(record), backend)
+        names = (record,) if isinstance(record, str) else tuple(record)
+        how = _How(lengths, _inside(xs, lengths), names, backend)
         states, records = [], []
         below = up = ys = xs
         for index, layer in enumerate(self.layers):
@@ -78,9 +88,10 @@ class Recurrent(nn.Module):
             ys, last, recorded = layer(inputs, start, self.dropout, how)
             if self.skip == "residual":
                 ys = self.residuals[index](inputs, ys, how.inside)
-            up = self.dropout.drop_between(ys, self.training)
+            if index + 1 < len(self.layers):
+                up = self.dropout.drop_between(ys, self.training)
             if self.skip == "dense":
-                below = torch.cat((below, up), -1)
+                below = torch.cat((below, up), -1) if index + 1 < len(self.layers) else below
             states.append(last)
             records.append(recorded)
         return (ys, tuple(states), tuple(records)) if record else (ys, tuple(states))
@@ -148,10 +159,11 @@ def _inside(xs: Tensor, lengths: Tensor | Sequence[int] | None) -> Tensor | None
     return (steps[:, None] < torch.as_tensor(lengths, device=xs.device))[..., None]
 
 
-def _per_layer(hidden_size: int | Sequence[int], num_layers: int) -> list[int]:
+def _per_layer(hidden_size: int | Sequence[int] | None, num_layers: int) -> list[Any]:
+    """One size a layer; None where the equations declare every size themselves."""
     if num_layers < 1:
         raise ValueError(f"num_layers is at least 1, not {num_layers}")
-    if isinstance(hidden_size, int):
+    if not isinstance(hidden_size, Sequence) or isinstance(hidden_size, str):
         return [hidden_size] * num_layers
     sizes = list(hidden_size)
     if not sizes or num_layers not in (1, len(sizes)):
