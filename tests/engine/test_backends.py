@@ -13,7 +13,7 @@ from tests.conformance.table import IDS, TABLE, build, inputs
 from tests.equations.random_cells import cells
 from tests.equations.test_random_cells import build as build_random
 
-BACKENDS = ["planned"]
+BACKENDS = ["planned", "cpu"]
 every_backend = pytest.mark.parametrize("backend", BACKENDS)
 every_cell = pytest.mark.parametrize(("kind", "sizes"), TABLE, ids=IDS)
 

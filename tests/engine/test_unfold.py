@@ -124,7 +124,7 @@ def test_lengths_may_be_on_the_host() -> None:
         ({"lengths": [-1, 5]}, r"between 0 and the 5 steps"),
         ({"record": ("q",)}, "no line 'q' to record; the cell has i, f, g, o, c, h"),
         ({"record": ("h'",)}, 'no line "h\'" to record'),
-        ({"backend": "fast"}, "no backend 'fast'; choose one of auto, reference, planned"),
+        ({"backend": "fast"}, "no backend 'fast'; choose one of auto, reference, planned, cpu"),
         ({"masks": us.Masks(keep={"k": 0.5})}, "names 'k'; the states are h, c"),
         (
             {"masks": us.Masks(keep={"h": torch.ones(5, 2, 3)})},

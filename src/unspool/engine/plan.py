@@ -134,6 +134,7 @@ class Plan:
     forward: Loop
     backward: Loop
     saved: tuple[str, ...]
+    record: tuple[str, ...]
     sizes: dict[str, Size]
 
     def flow(self) -> dict[str, str]:
@@ -161,7 +162,7 @@ def make_plan(equations: Equations, record: tuple[str, ...] = ()) -> Plan:
         read |= names(outer.left) | names(outer.right)
     read |= {name for share in derived.vectors.values() for name in names(share)}
     saved = tuple(item.name for item in forward.inside if item.name in read)
-    return Plan(eqs, pieces, derived, forward, backward, saved, sizes)
+    return Plan(eqs, pieces, derived, forward, backward, saved, record, sizes)
 
 
 def split_concats(equations: Equations) -> tuple[Equations, dict[str, Piece]]:

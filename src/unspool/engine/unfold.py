@@ -1,12 +1,16 @@
 """`unfold`: a cell over a sequence."""
 
+import warnings
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from torch import Tensor
 
-from unspool.engine import planned
+from unspool.engine import cpu, planned
 from unspool.engine.autograd import only_reference, unfold_with
+from unspool.engine.c_build import CannotBuild
+from unspool.engine.c_source import CannotPrint
 from unspool.engine.call import Call, prepare, without_autocast
 from unspool.engine.masks import Masks
 from unspool.engine.reference import unfold_reference
@@ -23,14 +27,42 @@ def unfold_planned(call: Call) -> Unfolded:
     return unfold_with(planned, call)
 
 
+def unfold_cpu(call: Call) -> Unfolded:
+    if only_reference(call) or not cpu.takes(call):
+        raise ValueError(
+            "the cpu backend runs equations in float32 or float64 on the CPU, outside torch.func "
+            "and forward mode; backend='auto' falls back to the reference for the rest"
+        )
+    try:
+        return unfold_with(cpu, call)
+    except (CannotPrint, CannotBuild) as error:
+        raise ValueError(f"the cpu backend cannot run this cell: {error}") from None
+
+
 def unfold_auto(call: Call) -> Unfolded:
-    return unfold_reference(call) if only_reference(call) else unfold_planned(call)
+    """The fastest backend that can; it never fails for want of a compiler."""
+    if only_reference(call):
+        return unfold_reference(call)
+    if cpu.takes(call):
+        try:
+            return unfold_with(cpu, call)
+        except CannotPrint:
+            pass  # the planned loop knows everything the language has
+        except CannotBuild as error:
+            _say_once(str(error))
+    return unfold_planned(call)
+
+
+@lru_cache(maxsize=8)
+def _say_once(problem: str) -> None:
+    warnings.warn(f"cells run in a slower loop, without compiled kernels: {problem}", stacklevel=5)
 
 
 BACKENDS: dict[str, Callable[[Call], Unfolded]] = {
     "auto": unfold_auto,
     "reference": unfold_reference,
     "planned": unfold_planned,
+    "cpu": unfold_cpu,
 }
 
 

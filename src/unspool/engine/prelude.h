@@ -1,0 +1,159 @@
+/* What every kernel starts with: vectors, their functions, and the place where workers meet.
+   No fast-math: it would fold the range reduction of exp away. */
+#include <math.h>
+#include <sched.h>
+#include <stdint.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+typedef REAL real; /* float or double: -DREAL=... */
+#if defined(__AVX512F__)
+#define BYTES 64
+#elif defined(__AVX__)
+#define BYTES 32
+#else
+#define BYTES 16
+#endif
+#define VL ((long)(BYTES / sizeof(real)))
+typedef real V __attribute__((vector_size(BYTES), aligned(sizeof(real)), may_alias));
+#define IS_FLOAT (sizeof(real) == 4)
+typedef int32_t VI __attribute__((vector_size(BYTES), aligned(4), may_alias));
+typedef struct {
+  long T, B, workers, backwards, ring;
+  const long *len, *n;
+  real **p; const long *st, *sb;
+  real **s;
+  real **m; const long *rs, *cs;
+  real **packed; real *red;
+  volatile int *gate;
+} Kernel;
+static inline V splat(real x) { return x - (V){0}; }
+static inline V load(const real *p, long count) {
+  if (count >= VL) return *(const V *)p;
+  V v = splat(0);
+  for (long i = 0; i < count; i++) v[i] = p[i];
+  return v;
+}
+static inline void store(real *p, V v, long count) {
+  if (count >= VL) { *(V *)p = v; return; }
+  for (long i = 0; i < count; i++) p[i] = v[i];
+}
+static inline V pick(__typeof__((V){0} < (V){0}) mask, V a, V b) {
+  typedef __typeof__(mask) M;
+  return (V)(((M)a & mask) | ((M)b & ~mask));
+}
+/* Everybody waits here for everybody: a counter that only grows, so that no turn is mistaken. */
+static void meet(const Kernel *K, long *turn) {
+  if (K->workers == 1) return;
+  const int goal = (int)(++*turn * K->workers);
+  __atomic_add_fetch(K->gate, 1, __ATOMIC_ACQ_REL);
+  for (int spins = 0; __atomic_load_n(K->gate, __ATOMIC_ACQUIRE) - goal < 0; spins++)
+    if (spins > 2000) { sched_yield(); spins = 0; }
+}
+#define EACH(x, f) \
+  ({ V _x = (x), _y; for (int _i = 0; _i < VL; _i++) _y[_i] = (real)f(_x[_i]); _y; })
+/* e^r - 1 times 2^n, and 2^n: range reduction by rounding to a whole number of ln 2 */
+static inline void split_exp(V x, V *scaled, V *two_n) {
+  const V shift = splat((real)12582912.0);
+  V k = x * splat((real)1.44269504088896341) + shift;
+  const VI bits = (VI)k;
+  k = k - shift;
+  V r = x - k * splat((real)0.693359375);
+  r = r - k * splat((real)-2.12194440e-4);
+  V y = splat((real)1.9875691500e-4);
+  y = y * r + splat((real)1.3981999507e-3);
+  y = y * r + splat((real)8.3334519073e-3);
+  y = y * r + splat((real)4.1665795894e-2);
+  y = y * r + splat((real)1.6666665459e-1);
+  y = y * r + splat((real)5.0000001201e-1);
+  y = y * r * r + r;
+  *two_n = (V)((bits - 0x4B400000 + 127) << 23);
+  *scaled = y * *two_n;
+}
+static inline V clamp(V x, real low, real high) {
+  x = pick(x < splat(low), splat(low), x);
+  return pick(x > splat(high), splat(high), x);
+}
+static inline V fast_exp(V x) {
+  V y, two_n;
+  split_exp(clamp(x, (real)-87.3, (real)88.3), &y, &two_n);
+  return y + two_n;
+}
+static inline V fast_expm1(V x) {
+  V y, two_n;
+  split_exp(x, &y, &two_n);
+  return y + (two_n - splat(1));
+}
+static inline V f_exp(V x) {
+  if (!IS_FLOAT) return EACH(x, exp);
+  V y = fast_exp(x);
+  y = pick(x > splat((real)88.3), EACH(x, expf), y);
+  return pick(x < splat((real)-87.3), splat(0), y);
+}
+static inline V f_sigmoid(V x) {
+  if (!IS_FLOAT) { V e = EACH(-x, exp); return splat(1) / (splat(1) + e); }
+  return splat(1) / (splat(1) + fast_exp(-x));
+}
+static inline V f_tanh(V x) {
+  if (!IS_FLOAT) return EACH(x, tanh);
+  V e = fast_expm1(clamp(x + x, (real)-20, (real)20));
+  return e / (e + splat(2));
+}
+static inline V f_relu(V x) { return pick(x <= splat(0), splat(0), x); }
+static inline V f_abs(V x) { return pick(x < splat(0), -x, x); }
+static inline V f_log(V x) { return IS_FLOAT ? EACH(x, logf) : EACH(x, log); }
+static inline V f_sqrt(V x) { return IS_FLOAT ? EACH(x, sqrtf) : EACH(x, sqrt); }
+static inline V f_sin(V x) { return IS_FLOAT ? EACH(x, sinf) : EACH(x, sin); }
+static inline V f_cos(V x) { return IS_FLOAT ? EACH(x, cosf) : EACH(x, cos); }
+static inline V f_softplus(V x) {
+  V e = f_exp(-f_abs(x));
+  V l = IS_FLOAT ? EACH(e, log1pf) : EACH(e, log1p);
+  return pick(x > splat(0), x, splat(0)) + l;
+}
+static inline V f_minimum(V a, V b) { return pick((a < b) | (a != a), a, b); }
+static inline V f_maximum(V a, V b) { return pick((a > b) | (a != a), a, b); }
+static inline V f_step(V x) { return pick(x > splat(0), splat(1), splat(0)); }
+static inline V f_sign(V x) {
+  return pick(x > splat(0), splat(1), pick(x < splat(0), splat(-1), splat(0)));
+}
+static inline V f_below(V a, V b) {
+  return pick(a < b, splat(1), pick(a == b, splat((real)0.5), splat(0)));
+}
+static inline V f_power2(V x) { return x * x; }
+static inline V f_power3(V x) { return x * x * x; }
+static inline V f_power(double k, V x) {
+  V y;
+  for (int i = 0; i < VL; i++)
+    y[i] = IS_FLOAT ? (real)powf((float)x[i], (float)k) : (real)pow(x[i], k);
+  return y;
+}
+static inline void reduce_mean(const real *p, long stride, long B, long n, real *out) {
+  for (long b = 0; b < B; b++) {
+    double sum = 0;
+    for (long j = 0; j < n; j++) sum += p[b * stride + j];
+    out[b] = (real)(sum / n);
+  }
+}
+static inline void reduce_rstd(const real *p, long stride, long B, long n, real *out) {
+  for (long b = 0; b < B; b++) {
+    double sum = 0, square = 0;
+    for (long j = 0; j < n; j++) sum += p[b * stride + j];
+    const double mean = sum / n;
+    for (long j = 0; j < n; j++) { double d = p[b * stride + j] - mean; square += d * d; }
+    out[b] = (real)(1 / sqrt(square / n + LAYER_NORM_EPS));
+  }
+}
+/* One of `count` matrices side by side: for each 16 units, for each column, 16 weights of each. */
+static void pack(real *to, long count, long i, const real *m, long rs, long cs, int sign, long n,
+                 long columns, long w, long workers) {
+  const long blocks = (n + VL - 1) / VL;
+  for (long j = blocks * w / workers; j < blocks * (w + 1) / workers; j++)
+    for (long l = 0; l < VL; l++) {
+      const long row = j * VL + l;
+      real *d = to + (j * columns * count + i) * VL + l;
+      if (row < n)
+        for (long k = 0; k < columns; k++) d[k * count * VL] = sign * m[row * rs + k * cs];
+      else
+        for (long k = 0; k < columns; k++) d[k * count * VL] = 0;
+    }
+}
