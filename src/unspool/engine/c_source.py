@@ -48,6 +48,7 @@ class Spec:
     outputs: tuple[str, ...]
     ys: str | None
     scalars: frozenset[str]
+    biases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # added as it is read
 
 
 @dataclass
@@ -97,6 +98,7 @@ class _Printer:
         self.out.temps = sorted(self.read_from_memory() - stored - set(self.out.reduces))
         reads = {name for item in inside for name in item.reads()}
         reads |= {new for _, new in spec.carried.values() if new is not None}
+        reads |= {vector for name in reads for vector in spec.biases.get(name, ())}
         given = sorted(reads - self.inside - set(self.old))
         own = ["ys"] if spec.ys is not None else []  # no line's place: lines have their names
         self.out.arrays = [*given, *spec.outputs, *self.out.temps, *(f":{name}" for name in own)]
@@ -206,7 +208,8 @@ class _Printer:
         pointer, stride = self.place(name)
         if name in self.spec.scalars:
             return f"splat({pointer}[b * {stride}])"
-        return f"load({pointer} + b * {stride} + j, count)"
+        loaded = f"load({pointer} + b * {stride} + j, count)"
+        return " + ".join([loaded, *map(self.load, self.spec.biases.get(name, ()))])
 
     def stores(self, name: str, value: str, read: Read) -> list[str]:
         lines = [self.carry(self.new[name], value, read)] if name in self.new else []

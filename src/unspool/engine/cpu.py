@@ -16,7 +16,7 @@ from torch import Tensor
 from unspool.engine import c_build
 from unspool.engine.c_source import Kernel, Spec, print_kernel
 from unspool.engine.call import Call
-from unspool.engine.plan import Elementwise, Loop, Plan, Reduce
+from unspool.engine.plan import Accumulate, Elementwise, Item, Loop, Plan, Reduce
 from unspool.engine.planned import (
     Env,
     Runner,
@@ -80,9 +80,25 @@ def kernels(plan: Plan, training: bool) -> tuple[Program, Program | None]:
             tuple(sorted(wanted - (new if training else set()))),
             eqs.output if eqs.output in made else None,
             _scalars(plan.forward),
+            _late_biases(plan),
         )
     )
     return forward, Program(_backward_spec(plan)) if training else None
+
+
+def _late_biases(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """Biases that the loop adds as it reads a sum: cheaper than one more pass over all steps."""
+    inside = [item for item in plan.forward.inside if isinstance(item, Elementwise)]
+    others = set(plan.forward.items()) | set(plan.backward.items())
+    elsewhere = {name for item in others - set(inside) for name in item.reads()}
+    elsewhere |= _read_by_gradients(plan)
+    sums = [item for item in plan.forward.before if isinstance(item, Accumulate) and item.bias]
+    return {item.name: item.bias for item in sums if item.name not in elsewhere}
+
+
+def _without(items: Sequence[Item], biases: Mapping[str, Any]) -> list[Item]:
+    late = {item for item in items if isinstance(item, Accumulate) and item.name in biases}
+    return [replace(item, bias=()) if item in late else item for item in items]
 
 
 def _backward_spec(plan: Plan) -> Spec:
@@ -132,7 +148,7 @@ def forward(stages: Stages, training: bool) -> tuple[list[Tensor], Saved | None]
     program, _ = kernels(plan, training)
     flat: Env = {**stages.tensors, **stages.flat_masks(), "x": stages.flat(call.xs)}
     flat["rows"] = len(flat["x"])
-    Runner(stages, plan.forward.before)(flat)
+    Runner(stages, _without(plan.forward.before, program.spec.biases))(flat)
     late = {name for item in plan.forward.after for name in item.reads()}
     ring = not training and not late & set(eqs.states)
     run = _Run(stages, program, backwards=call.reverse, ring=ring)

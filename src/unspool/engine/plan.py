@@ -49,16 +49,17 @@ class Term:
 
 @dataclass(frozen=True)
 class Accumulate:
-    """A sum of matrix products."""
+    """A sum of matrix products; before the loop, with the parameters that are added to it."""
 
     name: str
     terms: tuple[Term, ...]
+    bias: tuple[str, ...] = ()
 
     def reads(self) -> set[str]:
-        return {term.operand for term in self.terms}
+        return {term.operand for term in self.terms} | set(self.bias)
 
     def __str__(self) -> str:
-        return f"{self.name} = {' + '.join(map(str, self.terms))}"
+        return f"{self.name} = {' + '.join((*map(str, self.terms), *self.bias))}"
 
 
 @dataclass(frozen=True)
@@ -289,12 +290,13 @@ class _Maker:
         key = (function, vector.id)
         return self.named("m", size, key, lambda name: Reduce(name, function, vector.id))
 
-    def accumulate(self, terms: list[tuple[int, Product]]) -> Expr:
+    def accumulate(self, terms: list[tuple[int, Product]], bias: tuple[str, ...] = ()) -> Expr:
         made = tuple(
             Term(sign, node.matrix, self.name_of(self.visit(node.operand)), node.transposed)
             for sign, node in terms
         )
-        return self.named("q", self.size(terms[0][1]), made, lambda name: Accumulate(name, made))
+        size, key = self.size(terms[0][1]), (made, bias)
+        return self.named("q", size, key, lambda name: Accumulate(name, made, bias))
 
     def sum(self, expr: Expr) -> Expr:
         """A sum with products: those that wait for the loop apart from those that do not."""
@@ -310,7 +312,10 @@ class _Maker:
         parts = [(1, self.accumulate(group)) for group in (waiting,) if group]
         still = [(s, e) for s, e in rest if not self.moves(e)]
         if ready or any(self.varies(e) for _, e in still):
-            early = [(1, self.accumulate(group)) for group in (ready,) if group] + still
+            bias = [e.id for s, e in still if s > 0 and isinstance(e, Name) and not self.varies(e)]
+            bias = bias if ready else []
+            early = [(1, self.accumulate(group, tuple(bias))) for group in (ready,) if group]
+            early += [(s, e) for s, e in still if not (isinstance(e, Name) and e.id in bias)]
             parts.insert(0, (1, Name(self.name_of(_total(early)))))
             still = []
         moving = [(s, e) for s, e in rest if self.moves(e)]

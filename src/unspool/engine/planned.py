@@ -3,7 +3,7 @@
 The fallback where no kernel can be built, and a second check of the plan beside the reference.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -103,54 +103,63 @@ def stages_of(call: Call) -> Stages:
 class Runner:
     """Runs items on rows; matrices that read the same vector are one product."""
 
-    def __init__(self, stages: Stages, items: Iterable[Item]):
+    def __init__(self, stages: Stages, items: Sequence[Item]):
         self.stages = stages
         self.steps: list[Callable[[Env], None]] = []
-        items = list(items)
-        sums = [item for item in items if isinstance(item, Accumulate)]
         groups: dict[Any, list[Accumulate]] = {}
-        for item in sums:
-            one = item.terms[0]
-            single = len(item.terms) == 1 and one.sign > 0
-            key = (one.operand, one.transposed) if single else item.name
-            groups.setdefault(key, []).append(item)
+        for item in items:
+            if isinstance(item, Accumulate):
+                one = item.terms[0]
+                key = (one.operand, one.transposed) if len(item.terms) == 1 else item.name
+                groups.setdefault(key, []).append(item)
         first = {group[0].name: group for group in groups.values()}
         for item in items:
-            if isinstance(item, Accumulate) and item.name in first:
-                self.steps.append(self.products(first[item.name]))
-            elif isinstance(item, Reduce):
+            if isinstance(item, Reduce):
                 self.steps.append(self.reduction(item))
             elif isinstance(item, Elementwise):
                 self.steps.append(self.line(item))
+            elif item.name in first:
+                self.steps.append(self.products(first[item.name]))
 
     def __call__(self, env: Env) -> None:
         for step in self.steps:
             step(env)
 
     def products(self, group: Sequence[Accumulate]) -> Callable[[Env], None]:
-        if len(group[0].terms) > 1:
-            terms, name = group[0].terms, group[0].name
-            stacked = torch.cat([self.right(term) * term.sign for term in terms])
-            operands = [term.operand for term in terms]
-
-            def run_sum(env: Env) -> None:
-                env[name] = torch.cat([as_rows(env, o) for o in operands], -1) @ stacked
-
-            return run_sum
-        only = [item.terms[0] for item in group]
-        stacked = torch.cat([self.right(term) * term.sign for term in only], 1)
-        sizes, operand = [self.stages.size(item.name) for item in group], only[0].operand
+        """Several sums that read one vector, or one sum that reads several."""
+        sizes = [self.stages.size(item.name) for item in group]
+        terms = [term for item in group for term in item.terms]
+        bias = self.bias(group, sizes)
+        if len(group) == 1:
+            weights = _join([self.rows_of(term) for term in terms], 1)
+        else:
+            weights = _join([self.rows_of(term) for term in terms], 0)
+        operands = [terms[0].operand] if len(group) > 1 else [term.operand for term in terms]
 
         def run(env: Env) -> None:
-            parts = (as_rows(env, operand) @ stacked).split(sizes, -1)
+            rows = joined([as_rows(env, operand) for operand in operands])
+            product = torch.nn.functional.linear(rows, weights, bias)
+            parts = product.split(sizes, -1) if len(group) > 1 else (product,)
             env.update(zip((item.name for item in group), parts, strict=True))
 
         return run
 
-    def right(self, term: Term) -> Tensor:
-        """What the rows of the operand are multiplied by."""
+    def bias(self, group: Sequence[Accumulate], sizes: list[int]) -> Tensor | None:
+        if not any(item.bias for item in group):
+            return None
+        parts = []
+        for item, size in zip(group, sizes, strict=True):
+            vectors = [self.stages.tensors[name] for name in item.bias]
+            parts.append(
+                sum(vectors[1:], vectors[0]) if vectors else self.stages.call.xs.new_zeros(size)
+            )
+        return _join(parts, 0)
+
+    def rows_of(self, term: Term) -> Tensor:
+        """The matrix as it stands on the left of `@`."""
         matrix = self.stages.tensors[term.matrix]
-        return matrix if term.transposed else matrix.T
+        matrix = matrix.T if term.transposed else matrix
+        return matrix if term.sign > 0 else -matrix
 
     def reduction(self, item: Reduce) -> Callable[[Env], None]:
         def run(env: Env) -> None:
@@ -180,6 +189,24 @@ def as_rows(env: Env, name: str) -> Tensor:
     """A vector as one row for each; parameters have none of their own."""
     value: Tensor = env[name]
     return value if value.dim() == 2 else value.expand(env["rows"], -1)
+
+
+def joined(parts: Sequence[Tensor]) -> Tensor:
+    """Columns side by side, without a copy where they stand side by side already."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    width, at = 0, first.storage_offset()
+    for part in parts:
+        same = part.untyped_storage().data_ptr() == first.untyped_storage().data_ptr()
+        if not same or part.stride() != first.stride() or part.storage_offset() != at + width:
+            return torch.cat(list(parts), -1)
+        width += part.shape[-1]
+    return first.as_strided((*first.shape[:-1], width), first.stride())
+
+
+def _join(parts: Sequence[Tensor], dim: int) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts), dim)
 
 
 @dataclass
@@ -267,26 +294,37 @@ def backward(stages: Stages, saved: Saved, grads: Sequence[Tensor]) -> dict[str,
 
 
 def parameter_gradients(stages: Stages, flat: Mapping[str, Any]) -> dict[str, Tensor]:
-    """One product a matrix, over all steps; pieces of a matrix add into their columns."""
+    """One product for all matrices that read the same vector, over all steps at once."""
     plan, bound = stages.plan, stages.bound
-    found = {name: torch.zeros_like(tensor) for name, tensor in bound.tensors.items()}
+    found: dict[str, Tensor] = {}
+    groups: dict[Expr, list[tuple[str, Expr]]] = {}
     for name, outers in plan.derived.matrices.items():
         for outer in outers:
-            left = evaluate(outer.left, flat, stages.size_of)
-            right = evaluate(outer.right, flat, stages.size_of)
-            assert isinstance(left, Tensor)
-            assert isinstance(right, Tensor)
-            target = found.get(name)
-            if name in plan.pieces:
-                piece = plan.pieces[name]
-                start, size = (s.value(bound.sizes) for s in (piece.start, piece.size))
-                target = found[piece.matrix][:, start : start + size]
-            assert target is not None
-            target += left.T @ right.expand(flat["rows"], -1)
-    for name, share in plan.derived.vectors.items():
-        value = evaluate(share, flat, stages.size_of)
+            groups.setdefault(outer.right, []).append((name, outer.left))
+
+    def rows(expr: Expr) -> Tensor:
+        value = evaluate(expr, flat, stages.size_of)
         assert isinstance(value, Tensor)
-        found[name] += value.expand(flat["rows"], -1).sum(0)
+        return value if value.dim() == 2 else value.expand(flat["rows"], -1)
+
+    def receive(name: str, share: Tensor) -> None:
+        if name in plan.pieces:
+            piece = plan.pieces[name]
+            start, size = (s.value(bound.sizes) for s in (piece.start, piece.size))
+            if piece.matrix not in found:
+                found[piece.matrix] = torch.zeros_like(bound.tensors[piece.matrix])
+            found[piece.matrix][:, start : start + size] += share
+        else:
+            found[name] = share if name not in found else found[name] + share
+
+    for right, terms in groups.items():
+        lefts = [rows(left) for _, left in terms]
+        product = joined(lefts).T @ rows(right)
+        shares = product.split([left.shape[1] for left in lefts])
+        for (name, _), share in zip(terms, shares, strict=True):
+            receive(name, share)
+    for name, share in plan.derived.vectors.items():
+        receive(name, rows(share).sum(0))
     return found
 
 
