@@ -5,7 +5,7 @@ one call of a kernel that the equations were printed into.
 """
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -39,10 +39,15 @@ def takes(call: Call) -> bool:
 
 
 class Program:
-    """One loop of a plan: its specification, printed, built and ready to call."""
+    """One loop of a plan: its specification, printed, built and ready to call.
 
-    def __init__(self, spec: Spec):
+    `late` is what is read after the loop; without old states in it, two places for each state
+    are enough: a ring.
+    """
+
+    def __init__(self, spec: Spec, late: Set[str]):
         self.spec = spec
+        self.ring = not any(old in late for old, _ in spec.carried.values())
         self.kernel: Kernel = print_kernel(spec)
         self.built: dict[torch.dtype, Any] = {}
 
@@ -81,9 +86,14 @@ def kernels(plan: Plan, training: bool) -> tuple[Program, Program | None]:
             eqs.output if eqs.output in made else None,
             _scalars(plan.forward),
             _late_biases(plan),
-        )
+        ),
+        {name for item in plan.forward.after for name in item.reads()},
     )
-    return forward, Program(_backward_spec(plan)) if training else None
+    if not training:
+        return forward, None
+    spec = _backward_spec(plan)
+    late = {name for item in spec.loop.after for name in item.reads()} | _read_by_gradients(plan)
+    return forward, Program(spec, late)
 
 
 def _late_biases(plan: Plan) -> dict[str, tuple[str, ...]]:
@@ -131,11 +141,12 @@ def _folded(plan: Plan) -> Loop:
     return replace(loop, before=tuple(stay), levels=((*move, *loop.levels[0]), *loop.levels[1:]))
 
 
-def _read_by_gradients(plan: Plan) -> set[str]:
+@lru_cache(maxsize=512)
+def _read_by_gradients(plan: Plan) -> frozenset[str]:
     read = {n for share in plan.derived.vectors.values() for n in names(share)}
     for outers in plan.derived.matrices.values():
         read |= {n for outer in outers for n in names(outer.left) | names(outer.right)}
-    return read
+    return frozenset(read)
 
 
 def _scalars(loop: Loop) -> frozenset[str]:
@@ -149,8 +160,7 @@ def forward(stages: Stages, training: bool) -> tuple[list[Tensor], Saved | None]
     flat: Env = {**stages.tensors, **stages.flat_masks(), "x": stages.flat(call.xs)}
     flat["rows"] = len(flat["x"])
     Runner(stages, _without(plan.forward.before, program.spec.biases))(flat)
-    late = {name for item in plan.forward.after for name in item.reads()}
-    ring = not training and not late & set(eqs.states)
+    ring = program.ring and not training
     run = _Run(stages, program, backwards=call.reverse, ring=ring)
     for name in program.kernel.arrays:
         if name in program.spec.outputs:
@@ -188,13 +198,7 @@ def backward(stages: Stages, saved: Saved, grads: Sequence[Tensor]) -> dict[str,
         flat[recorded(name)] = stages.flat(grad)
     loop, outputs = program.spec.loop, program.spec.outputs
     Runner(stages, loop.before)(flat)
-    late = {name for item in loop.after for name in item.reads()} | _read_by_gradients(plan)
-    run = _Run(
-        stages,
-        program,
-        backwards=not call.reverse,
-        ring=not any(from_next(state) in late for state in states),
-    )
+    run = _Run(stages, program, backwards=not call.reverse, ring=program.ring)
     widths = [stages.size(name) for name in outputs]
     buffer = call.xs.new_empty(T, B, sum(widths))  # side by side, so that one product reads many
     run.arrays |= dict(zip(outputs, buffer.split(widths, -1), strict=True))

@@ -121,6 +121,8 @@ def check_masks(cell: Any, masks: Masks, xs: Tensor) -> None:
     """Every mask names something of the cell and has its shape."""
     if not isinstance(masks, Masks):
         raise ValueError(f"masks come from draw_masks or Masks(...), not as {type(masks).__name__}")
+    if not (masks.keep or masks.operands or masks.weights):
+        return
     T, B = xs.shape[:2]
     sizes: Mapping[str, int] = cell.state_sizes
     for state, keep in masks.keep.items():
