@@ -27,4 +27,4 @@ format: .venv/ready
 	touch $@
 
 clean:
-	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .cache build dist .pytest_cache .ruff_cache .hypothesis

@@ -1,8 +1,12 @@
 import os
+from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import settings
+
+# Kernels that tests compile stay out of the user's own cache, and are kept from run to run.
+os.environ["XDG_CACHE_HOME"] = str(Path(__file__).parent.parent / ".cache")
 
 torch.set_num_threads(1)  # tests run side by side, one process a core
 

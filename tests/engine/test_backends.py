@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -67,24 +67,31 @@ def test_equals_the_reference(
     same([ys, *last], expected[: 1 + len(last)])
 
 
-@every_backend
-@given(
-    cells(), st.integers(0, 99), st.booleans(), st.lists(st.integers(0, 3), min_size=2, max_size=2)
-)
-def test_equals_the_reference_on_random_cells(
+def check_random_cell(
     backend: str, text: str, seed: int, reverse: bool, lengths: list[int]
 ) -> None:
     cell, xs, state = build_random(text, seed)
     xs.requires_grad_()
     state = [value.requires_grad_() for value in state]
-    how: dict[str, Any] = {
-        "reverse": reverse,
-        "lengths": lengths,
-        "record": ("h",) * ("h" in cell.state_sizes),
-    }
+    record = ("h",) if "h" in cell.state_sizes else ()
+    how: dict[str, Any] = {"reverse": reverse, "lengths": lengths, "record": record}
     weights: list[Tensor] = []
     expected = results(cell, xs, state, weights, backend="reference", **how)
     same(results(cell, xs, state, weights, backend=backend, **how), expected)
+
+
+DRAWN = (cells(), st.integers(0, 99), st.booleans(), st.tuples(*[st.integers(0, 3)] * 2))
+
+
+@given(*DRAWN)
+def test_planned_on_random_cells(text: str, seed: int, reverse: bool, lengths: Any) -> None:
+    check_random_cell("planned", text, seed, reverse, list(lengths))
+
+
+@settings(max_examples=settings().max_examples // 4)  # each is compiled
+@given(*DRAWN)
+def test_cpu_on_random_cells(text: str, seed: int, reverse: bool, lengths: Any) -> None:
+    check_random_cell("cpu", text, seed, reverse, list(lengths))
 
 
 @every_backend

@@ -18,6 +18,7 @@ from pathlib import Path
 from unspool.equations.functions import LAYER_NORM_EPS
 
 FLAGS = ["-O2", "-march=native", "-std=gnu11", "-fPIC", "-shared", "-fno-math-errno", "-fopenmp"]
+FLAGS += os.environ.get("UNSPOOL_CFLAGS", "").split()  # for sanitizers and debuggers
 PRELUDE = Path(__file__).with_name("prelude.h")
 
 

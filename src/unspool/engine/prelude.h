@@ -73,16 +73,6 @@ static inline void split_exp(V x, V *scaled, V *two_n) {
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #endif
-/* 1 / x; with a hardware guess and one step of Newton's where that is the faster way */
-static inline V inverse(V x) {
-#if defined(__AVX512F__)
-  if (IS_FLOAT) {
-    const V guess = (V)_mm512_rcp14_ps((__m512)x);
-    return guess + guess * (splat(1) - x * guess);
-  }
-#endif
-  return splat(1) / x;
-}
 static inline V clamp(V x, real low, real high) {
 #if defined(__AVX512F__)
   if (IS_FLOAT) /* the second operand comes back where one is NaN */
@@ -109,12 +99,12 @@ static inline V f_exp(V x) {
 }
 static inline V f_sigmoid(V x) {
   if (!IS_FLOAT) { V e = EACH(-x, exp); return splat(1) / (splat(1) + e); }
-  return inverse(splat(1) + fast_exp(-x));
+  return splat(1) / (splat(1) + fast_exp(-x));
 }
 static inline V f_tanh(V x) {
   if (!IS_FLOAT) return EACH(x, tanh);
   V e = fast_expm1(clamp(x + x, (real)-20, (real)20));
-  return e * inverse(e + splat(2));
+  return e / (e + splat(2));
 }
 static inline V f_relu(V x) { return pick(x <= splat(0), splat(0), x); }
 static inline V f_abs(V x) { return pick(x < splat(0), -x, x); }

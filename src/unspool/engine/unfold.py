@@ -49,13 +49,13 @@ def unfold_auto(call: Call) -> Unfolded:
         except CannotPrint:
             pass  # the planned loop knows everything the language has
         except CannotBuild as error:
-            _say_once(str(error))
+            say_once(str(error))
     return unfold_planned(call)
 
 
 @lru_cache(maxsize=8)
-def _say_once(problem: str) -> None:
-    warnings.warn(f"cells run in a slower loop, without compiled kernels: {problem}", stacklevel=5)
+def say_once(problem: str) -> None:
+    warnings.warn(f"cells run in a slower loop, without compiled kernels: {problem}", stacklevel=4)
 
 
 BACKENDS: dict[str, Callable[[Call], Unfolded]] = {
