@@ -1,5 +1,7 @@
 """Cells that nobody wrote: checked against a slow reading of the text, and against autograd."""
 
+from typing import Any
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +31,7 @@ def build(text: str, seed: int) -> tuple[us.Cell, torch.Tensor, list[torch.Tenso
 @given(cells(), st.integers(0, 99))
 def test_reference_equals_the_slow_reading(text: str, seed: int) -> None:
     cell, xs, state = build(text, seed)
-    ys, last = us.unfold(cell, xs, state)
+    ys, last = us.unfold(cell, xs, state, backend="reference")
     parameters = {name: value.tolist() for name, value in cell.state_dict().items()}
     for b in range(2):
         start = {n: v[b].tolist() for n, v in zip(cell.state_sizes, state, strict=True)}
@@ -45,12 +47,12 @@ def test_reference_equals_the_slow_reading(text: str, seed: int) -> None:
 def test_derivative_equals_autograd(text: str, seed: int, reverse: bool) -> None:
     cell, xs, state = build(text, seed)
     wanted = [xs.requires_grad_(), *(v.requires_grad_() for v in state), *cell.parameters()]
-    lengths = [3, 2]
-    ys, last = us.unfold(cell, xs, state, lengths=lengths, reverse=reverse)
+    how: dict[str, Any] = {"lengths": [3, 2], "reverse": reverse}
+    ys, last = us.unfold(cell, xs, state, backend="reference", **how)
     d_ys, d_state = torch.randn_like(ys), [torch.randn_like(value) for value in last]
     loss = (ys * d_ys).sum() + sum((v * d).sum() for v, d in zip(last, d_state, strict=True))
     theirs = torch.autograd.grad(loss, wanted, allow_unused=True)
-    ours = us.bptt(cell, xs, state, d_ys=d_ys, d_state=d_state, lengths=lengths, reverse=reverse)
+    ours = us.bptt(cell, xs, state, d_ys=d_ys, d_state=d_state, **how)
     parameters = [ours.parameters[name] for name in cell.equations.parameters]
     for got, want in zip([ours.xs, *ours.state, *parameters], theirs, strict=True):
         want = torch.zeros_like(got) if want is None else want
