@@ -133,6 +133,23 @@ def test_processes_may_build_side_by_side(tmp_path: Path) -> None:
     assert [process.wait() for process in running] == [0, 0, 0]
 
 
+def test_fewer_threads_than_asked_for(tmp_path: Path) -> None:
+    """OpenMP may grant less; whoever is there does all the work, and nobody waits for the rest."""
+    code = """
+import torch, unspool as us
+from unspool.engine import cpu
+cpu.SMALL = 0
+torch.set_num_threads(4)
+cell, xs = us.cells.GRU(3, 40), torch.randn(9, 2, 3)
+ours, theirs = (us.unfold(cell, xs, backend=backend)[0] for backend in ("cpu", "reference"))
+torch.testing.assert_close(ours, theirs)
+"""
+    env = {"XDG_CACHE_HOME": str(tmp_path), "PATH": "/usr/bin:/bin:/usr/local/bin"}
+    for limit in ("1", "2"):
+        given = {**env, "OMP_THREAD_LIMIT": limit}
+        subprocess.run([sys.executable, "-c", code], env=given, check=True, timeout=120)
+
+
 def test_a_folder_of_others_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (tmp_path / "unspool").mkdir()

@@ -358,12 +358,17 @@ static void level_LABEL(const Kernel *K, long t, long ip, long in, long w) {
 }"""
 
 RUN = """
-void run(const Kernel *K) {
-#pragma omp parallel num_threads(K->workers) if (K->workers > 1)
+void run(const Kernel *asked) {
+#pragma omp parallel num_threads(asked->workers) if (asked->workers > 1)
   {
+    Kernel own = *asked;
+    const Kernel *K = &own;
     long w = 0, turn = 0;
 #ifdef _OPENMP
-    w = K->workers > 1 ? omp_get_thread_num() : 0;
+    if (asked->workers > 1) { /* there may be fewer than were asked for */
+      own.workers = omp_get_num_threads();
+      w = omp_get_thread_num();
+    }
 #endif
     pack_all(K, w);
     for (long k = 0; k < K->T; k++) {
