@@ -147,3 +147,40 @@ def test_only_what_is_asked_for_gets_a_gradient(backend: str) -> None:
     assert [n for n, p in cell.named_parameters() if p.grad is not None] == ["U_n"]
     frozen = us.cells.GRU(3, 4).requires_grad_(False)
     assert not us.unfold(frozen, xs, backend=backend)[0].requires_grad
+
+
+@every_backend
+def test_a_bias_may_be_added_and_taken_away(backend: str) -> None:
+    cell = us.cell("h' = tanh(W @ x + b - b + c + c + U @ h)")(3, 4).double()
+    with torch.no_grad():
+        for parameter in cell.parameters():
+            parameter.normal_()
+    xs, state = inputs(cell)
+    weights: list[Tensor] = []
+    expected = results(cell, xs, state, weights, backend="reference")
+    same(results(cell, xs, state, weights, backend=backend), expected)
+
+
+@every_backend
+@pytest.mark.parametrize(
+    "text", ["h' = tanh(W @ x + U @ h)", "h' = tanh(W @ x + U @ h)\ny = tanh(h')"]
+)
+def test_outputs_changed_in_place_never_give_wrong_gradients(backend: str, text: str) -> None:
+    """Either the gradient is right, or torch says that something it needs was changed."""
+    cell = us.cell(text)(3, 4).double()
+    xs, state = inputs(cell)
+    wanted = [xs, *cell.parameters()]
+
+    def loss_and_outputs(name: str) -> tuple[Tensor, list[Tensor]]:
+        ys, last, lines = us.unfold(cell, xs, state, backend=name, record=("h",))
+        return ys.sum() + last.h.sum() + lines["h"].sum(), [ys, last.h, lines["h"]]
+
+    expected = torch.autograd.grad(loss_and_outputs("reference")[0], wanted)
+    for k in range(3):
+        loss, outputs = loss_and_outputs(backend)
+        with torch.no_grad():
+            outputs[k].mul_(2)
+        try:
+            same(list(torch.autograd.grad(loss, wanted)), list(expected))
+        except RuntimeError as error:
+            assert "modified by an inplace operation" in str(error)  # noqa: PT017

@@ -4,7 +4,7 @@ import pytest
 
 import unspool as us
 from tests.conformance.table import IDS, TABLE
-from unspool.engine.plan import Accumulate, Elementwise, Loop, make_plan
+from unspool.engine.plan import Accumulate, Elementwise, Loop, make_plan, plan_text
 
 ADJOINT = "∂"
 
@@ -86,3 +86,10 @@ def test_stages_and_levels_are_in_order(kind: us.CellType, sizes: dict[str, int]
     lines = {line.name for line in plan.equations.lines}
     assert lines <= {item.name for item in plan.forward.items()}
     assert {line.name for line in plan.derived.lines} <= {i.name for i in plan.backward.items()}
+
+
+def test_the_printed_plan_uses_the_words_of_the_explanation() -> None:
+    text = plan_text(make_plan(us.cells.GRU.equations))
+    assert "    dh' = dys + dh[t+1]\n" in text
+    assert "    a_r = q.2 + q.1\n" in text
+    assert not any(mark in text for mark in ("∂", ":ys", "h+"))

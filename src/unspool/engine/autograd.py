@@ -11,6 +11,7 @@ from torch.autograd import forward_ad
 from unspool.cells.cell import Bound
 from unspool.cells.state import make_state
 from unspool.engine.call import Call
+from unspool.engine.planned import Saved
 from unspool.engine.reference import unfold_reference
 
 
@@ -49,17 +50,23 @@ class _Unfold(torch.autograd.Function):
     def forward(ctx: Any, backend: Any, call: Call, *tensors: Tensor) -> tuple[Tensor, ...]:
         call = with_tensors(call, [tensor.detach() for tensor in tensors])
         outputs, saved = backend.forward(backend.stages_of(call), training=True)
-        ctx.backend, ctx.call, ctx.intermediate = backend, call, saved
-        ctx.save_for_backward(*tensors)
+        # torch holds what the backward pass reads, so that it notices when an output that shares
+        # memory with it is changed in place
+        kept = {k: v for k, v in saved.flat.items() if isinstance(v, Tensor)}
+        ctx.backend, ctx.call, ctx.names = backend, call, list(kept)
+        ctx.plain = {k: v for k, v in saved.flat.items() if k not in kept}
+        ctx.save_for_backward(*tensors, *kept.values())
         return tuple(outputs)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        tensors = ctx.saved_tensors
+        count = len(ctx.saved_tensors) - len(ctx.names)
+        tensors, kept = ctx.saved_tensors[:count], ctx.saved_tensors[count:]
         if torch.is_grad_enabled():  # a backward pass that is itself differentiated
             return (None, None, *_through_reference(ctx.call, tensors, grads))
         stages = ctx.backend.stages_of(with_tensors(ctx.call, [t.detach() for t in tensors]))
-        found = ctx.backend.backward(stages, ctx.intermediate, grads)
+        saved = Saved({**ctx.plain, **dict(zip(ctx.names, kept, strict=True))})
+        found = ctx.backend.backward(stages, saved, grads)
         cell = ctx.call.cell
         names = ("x", *cell.equations.states, *cell.tensors)
         wanted = zip(names, tensors, ctx.needs_input_grad[2:], strict=True)

@@ -8,6 +8,7 @@ until everybody has written theirs; element-wise lines follow in the same level.
 """
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -285,6 +286,9 @@ class _Maker:
             return Name(self.name_of(inside))
         return inside
 
+    def is_bias(self, sign: int, expr: Expr) -> bool:
+        return sign > 0 and isinstance(expr, Name) and not self.varies(expr)
+
     def reduce(self, function: str, vector: Name) -> Expr:
         size = self.sizes[vector.id]
         key = (function, vector.id)
@@ -312,10 +316,10 @@ class _Maker:
         parts = [(1, self.accumulate(group)) for group in (waiting,) if group]
         still = [(s, e) for s, e in rest if not self.moves(e)]
         if ready or any(self.varies(e) for _, e in still):
-            bias = [e.id for s, e in still if s > 0 and isinstance(e, Name) and not self.varies(e)]
-            bias = bias if ready else []
-            early = [(1, self.accumulate(group, tuple(bias))) for group in (ready,) if group]
-            early += [(s, e) for s, e in still if not (isinstance(e, Name) and e.id in bias)]
+            added = [term for term in still if ready and self.is_bias(*term)]
+            bias = tuple(e.id for _, e in added if isinstance(e, Name))
+            early = [(1, self.accumulate(group, bias)) for group in (ready,) if group]
+            early += [term for term in still if term not in added]
             parts.insert(0, (1, Name(self.name_of(_total(early)))))
             still = []
         moving = [(s, e) for s, e in rest if self.moves(e)]
@@ -369,4 +373,6 @@ def plan_text(plan: Plan) -> str:
 
 
 def _rows(items: Iterable[Item]) -> list[str]:
-    return [f"    {item}".replace("∂", "d") for item in items] or ["    nothing"]
+    """Gradients in the words of `explain`: dys is given, dh[t+1] comes from the next step."""
+    rows = [re.sub(r"∂([^\s+]+)\+", r"∂\1[t+1]", f"    {item}") for item in items]
+    return [row.replace("∂:", "d").replace("∂", "d") for row in rows] or ["    nothing"]

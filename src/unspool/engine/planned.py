@@ -85,10 +85,6 @@ class Stages:
         steps = self.call.step_masks.items()
         return rows | {k: self.flat(m) if isinstance(m, Tensor) else m for k, m in steps}
 
-    def previous(self, history: Tensor) -> Tensor:
-        """From (T + 1, B, n), a state at the start of each step; `history` is in time's order."""
-        return history[1:] if self.call.reverse else history[:-1]
-
 
 def stages_of(call: Call) -> Stages:
     assert isinstance(call.cell, Bound)
