@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 import unspool as us
-from unspool.engine import cpu
+from unspool.engine import layout
 
 FLAGS = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g -O1"
 
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def inside() -> None:
-    cpu.SMALL = 0  # several workers even here
+    layout.SMALL = 0  # several workers even here
     torch.set_num_threads(2)
     for name in sys.argv[2:] or us.cells.named():
         kind = us.cells.named()[name]

@@ -11,9 +11,10 @@ import torch
 import unspool as us
 from tests.conformance.table import IDS, TABLE, build, inputs
 from tests.engine.test_backends import results, same
-from unspool.engine import c_build, cpu
+from unspool.engine import c_build, layout
 from unspool.engine.c_source import CannotPrint
 from unspool.engine.plan import make_plan
+from unspool.engine.programs import forward_program
 from unspool.engine.unfold import say_once
 
 every_cell = pytest.mark.parametrize(("kind", "sizes"), TABLE, ids=IDS)
@@ -22,7 +23,7 @@ every_cell = pytest.mark.parametrize(("kind", "sizes"), TABLE, ids=IDS)
 @pytest.fixture
 def three_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Also where one would do: three for two vectors of units, so that one is often idle."""
-    monkeypatch.setattr(cpu, "SMALL", 0)
+    monkeypatch.setattr(layout, "SMALL", 0)
     torch.set_num_threads(3)
     yield
     torch.set_num_threads(1)
@@ -108,7 +109,7 @@ def test_functions_in_single_precision() -> None:
 
 def test_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    source = cpu.kernels(make_plan(us.cells.Elman.equations), True)[0].kernel.source
+    source = forward_program(make_plan(us.cells.Elman.equations), True).kernel.source
     c_build.load.cache_clear()
     c_build.load(source, "float")
     (library,) = (tmp_path / "unspool").glob("*.so")
@@ -137,8 +138,8 @@ def test_fewer_threads_than_asked_for(tmp_path: Path) -> None:
     """OpenMP may grant less; whoever is there does all the work, and nobody waits for the rest."""
     code = """
 import torch, unspool as us
-from unspool.engine import cpu
-cpu.SMALL = 0
+from unspool.engine import layout
+layout.SMALL = 0
 torch.set_num_threads(4)
 cell, xs = us.cells.GRU(3, 40), torch.randn(9, 2, 3)
 ours, theirs = (us.unfold(cell, xs, backend=backend)[0] for backend in ("cpu", "reference"))
@@ -165,7 +166,7 @@ def test_without_a_compiler_the_plan_runs_and_says_so_once(monkeypatch: pytest.M
 
     monkeypatch.setattr(c_build, "compiler", none)
     c_build.load.cache_clear()
-    cpu.kernels.cache_clear()
+    forward_program.cache_clear()
     say_once.cache_clear()
     cell, xs = us.cells.GRU(3, 4), torch.randn(5, 2, 3)
     with pytest.warns(UserWarning, match="install one, or set CC") as caught:
@@ -175,7 +176,7 @@ def test_without_a_compiler_the_plan_runs_and_says_so_once(monkeypatch: pytest.M
     torch.testing.assert_close(ys, us.unfold(cell, xs, backend="reference")[0])
     with pytest.raises(ValueError, match="the cpu backend cannot run this cell: no C compiler"):
         us.unfold(cell, xs, backend="cpu")
-    cpu.kernels.cache_clear()
+    forward_program.cache_clear()
 
 
 def test_what_no_kernel_is_written_for_runs_as_planned() -> None:
@@ -184,7 +185,7 @@ def test_what_no_kernel_is_written_for_runs_as_planned() -> None:
     )
     xs = torch.randn(5, 2, 3)
     with pytest.raises(CannotPrint):
-        cpu.kernels(make_plan(cell.equations), False)
+        forward_program(make_plan(cell.equations), False)
     with pytest.raises(ValueError, match="the cpu backend cannot run this cell"):
         us.unfold(cell, xs, backend="cpu")
     torch.testing.assert_close(us.unfold(cell, xs)[0], us.unfold(cell, xs, backend="reference")[0])

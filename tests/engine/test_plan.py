@@ -76,7 +76,7 @@ def test_stages_and_levels_are_in_order(kind: us.CellType, sizes: dict[str, int]
                 assert item.reads() & made <= done
                 done.add(item.name)
                 in_loop = any(stage is level for level in loop.levels)
-                if in_loop and not (isinstance(item, Elementwise) and not item.whole):
+                if in_loop and not (isinstance(item, Elementwise) and not item.waits):
                     assert item.reads() & made <= early
         assert done == made
         assert len(made) == len(loop.items())

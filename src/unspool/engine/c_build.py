@@ -47,6 +47,12 @@ def processor() -> str:
     return f"{platform.machine()} {platform.processor()}"
 
 
+def accumulators() -> int:
+    """Vector registers that a tile's sums may take: about three of four."""
+    wide = "avx512f" in processor() or platform.machine() == "aarch64"
+    return 24 if wide else 12
+
+
 def cache_folder() -> Path:
     """A folder of the user's own; nobody else may write there, since what is in it is run."""
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

@@ -1,19 +1,21 @@
-"""A plan's loop, printed as C: workers own slices of units and meet once a level.
+"""A plan, printed as C: what runs before the loop, the loop, what runs after it, in one call.
 
-The source depends on the equations and the dtype alone; sizes, strides and pointers come with
-each call. A level's products are taken tile by tile, one vector of units of every gate for a few
-rows at a time, and the element-wise lines follow while the sums are at hand.
+The source depends on the equations and the dtype alone; sizes and pointers come with each call.
+In the loop workers own slices of units and meet once a level. Before and after it, where steps do
+not wait for each other, they own slices of rows, and a row is a step of a sequence. Products are
+taken tile by tile, one vector of units of every gate for a few rows at a time, and element-wise
+lines follow while the sums are at hand.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import ClassVar
 
-from unspool.engine.plan import Accumulate, Elementwise, Item, Loop, Reduce, Term
-from unspool.equations.expr import Apply, Const, Expr, Name
+from unspool.engine.plan import Accumulate, Elementwise, Item, Reduce, Term, levels_of
+from unspool.equations.expr import Apply, Const, Expr, Name, names
 from unspool.equations.sizes import Size
 
-REGISTERS = 24  # accumulators of a tile; the rest of a vector unit's 32 hold operands
 FUNCTIONS = {
     "sigmoid", "tanh", "relu", "softplus", "exp", "log", "sqrt", "abs", "sin", "cos", "minimum",
     "maximum", "step", "sign", "below",
@@ -21,7 +23,31 @@ FUNCTIONS = {
 
 
 class CannotPrint(Exception):
-    """The loop has something that no kernel is written for; the planned backend runs it."""
+    """There is something that no kernel is written for; the planned backend runs it."""
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A parameter that receives an expression at every step of every row."""
+
+    name: str
+    expr: Expr
+    waits: ClassVar[bool] = False
+
+    def reads(self) -> set[str]:
+        return names(self.expr)
+
+
+@dataclass(frozen=True)
+class Carry:
+    """A state whose new value is made outside the loop, or is nothing."""
+
+    state: str
+    line: str | None
+
+
+Work = Item | Sum
+Levels = tuple[tuple[Work, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -34,34 +60,55 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Outer:
+    """A matrix that receives `left` times `right` transposed at every step; `add` to what is."""
+
+    matrix: str
+    left: str
+    right: str
+    add: bool
+
+
+@dataclass(frozen=True)
 class Spec:
-    """What a loop reads and writes.
+    """What one direction of time computes.
 
     `carried` maps each state to the name that reads its old value and the line that is its new
-    one (None: it becomes zero). `outputs` are stored for every step; so is the line `ys`, but
-    zero past a row's end. `scalars` are arrays with one value a row.
+    one (None: it becomes zero). `outputs` maps lines to arrays that are zero past a row's end;
+    `saved` lines are kept for a later call, and so is every step's state if `history` says so.
+    `extra` runs after the loop if the call asks for it.
     """
 
-    loop: Loop
+    before: tuple[Work, ...]
+    levels: Levels
+    after: tuple[Work, ...]
+    extra: tuple[Work, ...]
     sizes: Mapping[str, Size]
     carried: Mapping[str, tuple[str, str | None]]
-    outputs: tuple[str, ...]
-    ys: str | None
-    scalars: frozenset[str]
-    biases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # added as it is read
+    outputs: Mapping[str, tuple[str, ...]]
+    saved: frozenset[str]
+    history: bool
+    vectors: frozenset[str]
+    masks: frozenset[str]
+    outers: tuple[Outer, ...] = ()
 
 
 @dataclass
 class Kernel:
-    """The source, and the order in which a call hands over pointers, strides and sizes."""
+    """The source, and the order in which a call hands over pointers and sizes."""
 
     source: str = ""
     arrays: list[str] = field(default_factory=list)
+    masks: list[str] = field(default_factory=list)
     states: list[str] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     sizes: list[Size] = field(default_factory=list)
-    temps: list[str] = field(default_factory=list)
+    temps: list[str] = field(default_factory=list)  # one step of them
+    scalars: list[str] = field(default_factory=list)  # one value a row
+    scratch: list[str] = field(default_factory=list)  # over all steps, for this call
     reduces: list[str] = field(default_factory=list)
+    sums: list[str] = field(default_factory=list)
+    ring: bool = True  # two places for each state are enough
 
     def size(self, size: Size) -> str:
         if size not in self.sizes:
@@ -69,111 +116,171 @@ class Kernel:
         return f"K->n[{self.sizes.index(size)}]"
 
 
-@dataclass(frozen=True)
-class Carry:
-    """A state whose new value is made outside the loop, or is nothing."""
-
-    state: str
-    line: str | None
-
-
 Read = Callable[[str], str]
 
 
-def print_kernel(spec: Spec) -> Kernel:
-    return _Printer(spec).kernel()
+def print_kernel(spec: Spec, registers: int = 24) -> Kernel:
+    """`registers`: accumulators of a tile; a vector unit has some more, to hold operands."""
+    return _Printer(spec, registers).kernel()
 
 
 class _Printer:
-    def __init__(self, spec: Spec):
-        self.spec, self.out = spec, Kernel()
-        inside = spec.loop.inside
+    def __init__(self, spec: Spec, registers: int):
+        self.spec, self.out, self.registers = spec, Kernel(), registers
+        rows = {"before": spec.before, "after": spec.after, "extra": spec.extra}
+        self.passes: dict[str, Levels] = {k: levels_of(items) for k, items in rows.items()}  # type: ignore[arg-type]
+        self.passes["loop"] = spec.levels
+        self.where = {item.name: (p, k) for p, k, item in self.everything() if not _is_sum(item)}
+        inside = [item for level in spec.levels for item in level]
         self.inside = {item.name for item in inside}
-        self.level_of = {i.name: k for k, level in enumerate(spec.loop.levels) for i in level}
         self.old = {old: state for state, (old, _) in spec.carried.items()}
         self.new = {new: state for state, (_, new) in spec.carried.items() if new in self.inside}
         self.out.states = list(spec.carried)
         self.out.reduces = [item.name for item in inside if isinstance(item, Reduce)]
-        stored = {*spec.outputs, *self.new}
-        self.out.temps = sorted(self.read_from_memory() - stored - set(self.out.reduces))
-        reads = {name for item in inside for name in item.reads()}
-        reads |= {new for _, new in spec.carried.values() if new is not None}
-        reads |= {vector for name in reads for vector in spec.biases.get(name, ())}
-        given = sorted(reads - self.inside - set(self.old))
-        own = ["ys"] if spec.ys is not None else []  # no line's place: lines have their names
-        self.out.arrays = [*given, *spec.outputs, *self.out.temps, *(f":{name}" for name in own)]
+        self.out.sums = [item.name for _, _, item in self.everything() if isinstance(item, Sum)]
+        self.set_places()
 
-    def read_from_memory(self) -> set[str]:
-        """Names of the loop that others read whole, or on a later level."""
-        found: set[str] = set()
-        for item in self.spec.loop.inside:
-            for name in item.reads() & self.inside:
-                whole = not isinstance(item, Elementwise)
-                if whole or self.level_of[name] < self.level_of[item.name]:
-                    found.add(name)
-        return found
+    def everything(self) -> Iterator[tuple[str, int, Work]]:
+        for name, levels in self.passes.items():
+            for k, level in enumerate(levels):
+                for item in level:
+                    yield name, k, item
+
+    def set_places(self) -> None:
+        """Which names stand in memory, and for how long."""
+        out, spec = self.out, self.spec
+        needed, elsewhere = set(spec.saved), set(spec.saved)  # in memory at all; beyond one step
+        sides = {name for outer in spec.outers for name in (outer.left, outer.right)}
+        given = set(sides)
+        rows_reduced = {i.name for p, _, i in self.everything() if p != "loop" and _is_reduce(i)}
+        for place, k, item in self.everything():
+            given |= item.reads()
+            whole = not isinstance(item, Elementwise | Sum)
+            for name in item.reads() & set(self.where):
+                made, level = self.where[name]
+                read_later = whole or made != place or level < k
+                needed |= {name} if read_later or name in rows_reduced else set()
+                elsewhere |= {name} if made != place or place != "loop" else set()
+        carried = {new for _, new in spec.carried.values() if new and new not in self.inside}
+        needed, elsewhere = needed | sides | carried, elsewhere | sides | carried
+        out.ring = not spec.history and not (set(self.old) | set(self.new)) & (
+            sides | {n for p, _, i in self.everything() if p != "loop" for n in i.reads()}
+        )
+        stored = sorted((needed & set(self.where)) - set(self.new))
+        kinds = {item.name: item for _, _, item in self.everything()}
+        private = [n for n in stored if n in out.reduces and n not in elsewhere]
+        stored = [name for name in stored if name not in private]
+        out.scalars = [name for name in stored if isinstance(kinds[name], Reduce)]
+        out.temps = [name for name in stored if name in self.inside and name not in elsewhere]
+        out.scratch = [name for name in stored if name not in (*out.temps, *spec.saved)]
+        read = sorted((given | carried) - set(self.where) - set(self.old))
+        results = [array for arrays in spec.outputs.values() for array in arrays]
+        out.arrays = [*read, *stored, *results]
+        out.masks = [name for name in read if name in spec.masks]
 
     def kernel(self) -> Kernel:
-        functions, levels = [], []
-        for number, level in enumerate(self.spec.loop.levels or ((),)):
-            body, calls = self.level(number, level)
-            functions += body
-            levels.append("\n".join(f"      {call}" for call in calls))
+        functions: list[str] = []
+        text = {}
+        for name in ("before", "after", "extra"):
+            calls = []
+            for k, level in enumerate(self.passes[name]):
+                made, found = self.level(name, k, level)
+                functions += made
+                calls += found
+            text[name] = "\n".join(f"    {call}" for call in calls)
+        levels = []
+        for k, level in enumerate(self.passes["loop"] or ((),)):
+            made, found = self.level("loop", k, level)
+            functions += made
+            levels.append("\n".join(f"      {call}" for call in found))
         steps = "\n      meet(K, &turn);\n".join(levels)
         end = "      meet(K, &turn);" if self.meets_at_the_end() else ""
-        packing = ["static void pack_all(const Kernel *K, long w) {", *self.packing(), "}"]
-        loop = RUN.replace("STEPS", steps).replace("END", end)
-        self.out.source = "\n".join(['#include "prelude.h"', *functions, *packing, loop])
+        run = RUN.replace("STEPS", steps).replace("END", end).replace("PACK", self.packing())
+        for name, calls in text.items():
+            body = ROWS.replace("CALLS", calls) if calls else ""
+            run = run.replace(f"{name.upper()}_ROWS", body)
+        run = run.replace("START", self.copies("first")).replace("STOP", self.copies("last"))
+        run = run.replace("OUTERS", self.outers()).replace("SUMS", self.sums())
+        run = run.replace("ZERO", self.zeros()).replace("FIELDS", self.fields())
+        shared = self.outer_functions() if self.spec.outers else []
+        self.out.source = "\n".join(['#include "prelude.h"', *shared, *functions, run])
         return self.out
 
-    def level(self, number: int, level: Sequence[Item]) -> tuple[list[str], list[str]]:
+    def level(self, where: str, k: int, level: Sequence[Work]) -> tuple[list[str], list[str]]:
         """Functions for each size of vector, and the calls that make up the level."""
         functions: list[str] = []
-        calls = [self.reduction(item) for item in level if isinstance(item, Reduce)]
-        classes: dict[Size, list[Item | Carry]] = {}
+        calls = [self.reduction(item, where) for item in level if isinstance(item, Reduce)]
+        classes: dict[Size, list[Work | Carry]] = {}
         for item in level:
             if not isinstance(item, Reduce):
                 classes.setdefault(self.spec.sizes[item.name], []).append(item)
-        if number == 0:
+        if where == "loop" and k == 0:
             for state, (old, new) in self.spec.carried.items():
                 if new not in self.inside:
                     classes.setdefault(self.spec.sizes[old], []).append(Carry(state, new))
         for size, items in classes.items():
             self.check_sizes(size, items)
-            self.out.size(size)
-            label = f"{number}_{self.out.sizes.index(size)}"
+            n = self.out.size(size)
+            label = f"{where}_{k}_{self.out.sizes.index(size)}"
             sums = [item for item in items if isinstance(item, Accumulate)]
-            functions.append(self.tail(label, size, items, sums))
-            functions.append(self.tiles(label, size, sums) if sums else self.rows(label, size))
-            calls.append(f"level_{label}(K, t, ip, in, w);")
+            functions.append(self.tail(label, size, items, sums, where))
+            functions.append(
+                self.tiles(label, size, sums) if sums else NO_TILES.replace("LABEL", label)
+            )
+            slices = "0, K->B, SLICE({n})" if where == "loop" else "b0, b1, 0, BLOCKS({n})"
+            calls.append(f"level_{label}(K, t, ip, in, w, {slices.format(n=n)});")
         return functions, calls
 
-    def check_sizes(self, size: Size, items: Sequence[Item | Carry]) -> None:
+    def check_sizes(self, size: Size, items: Sequence[Work | Carry]) -> None:
         for item in items:
-            if isinstance(item, Elementwise):
+            if isinstance(item, Elementwise | Sum):
                 for name in item.reads():
                     if self.spec.sizes[name] != size:
                         raise CannotPrint(f"{item.name} reads {name}, of another size")
 
     def place(self, name: str) -> tuple[str, str]:
         """Where a vector's first row stands at this step, and how far its rows are apart."""
+        n = self.out.size(self.spec.sizes[name])
         for states, when in ((self.old, "ip"), (self.new, "in")):
             if name in states:
-                n = self.out.size(self.spec.sizes[name])
                 return f"(K->s[{self.out.states.index(states[name])}] + {when} * K->B * {n})", n
-        k = self.out.arrays.index(name)
-        return f"(K->p[{k}] + t * K->st[{k}])", f"K->sb[{k}]"
+        if name in self.spec.masks:
+            raise CannotPrint(f"the mask {name} stands alone")
+        pointer = f"K->p[{self.out.arrays.index(name)}]"
+        if name in self.spec.vectors:
+            return pointer, "0"
+        if name in self.out.scalars:
+            return f"({pointer} + t * K->B)", "1"
+        return (pointer if name in self.out.temps else f"({pointer} + t * K->B * {n})"), n
 
-    def reduction(self, item: Reduce) -> str:
-        (pointer, stride), k = self.place(item.of), self.out.reduces.index(item.name)
-        n = self.out.size(self.spec.sizes[item.of])
-        into = f"K->red + (w * {len(self.out.reduces)} + {k}) * K->B"
-        return f"reduce_{item.function}({pointer}, {stride}, K->B, {n}, {into});"
+    def reduction(self, item: Reduce, where: str) -> str:
+        (pointer, stride), n = self.place(item.of), self.out.size(self.spec.sizes[item.of])
+        rows = f"reduce_{item.function}({pointer}, {stride}"
+        if where != "loop":
+            into = (
+                f"K->p[{self.out.arrays.index(item.name)}]" if item.name in self.out.arrays else "0"
+            )
+            return f"{rows}, b0, b1, {n}, {into});"
+        into = self.reduced(item.name)
+        copy = ""
+        if item.name in self.out.arrays:
+            copy = f" if (!w) memcpy({self.place(item.name)[0]}, {into}, K->B * sizeof(real));"
+        return f"{rows}, 0, K->B, {n}, {into});{copy}"
+
+    def reduced(self, name: str) -> str:
+        """A worker's own copy of a reduction in the loop."""
+        count, k = len(self.out.reduces), self.out.reduces.index(name)
+        return f"(K->red + (w * {count} + {k}) * K->B)"
 
     # --- element-wise lines --------------------------------------------------------------
 
     def tail(
-        self, label: str, size: Size, items: Sequence[Item | Carry], sums: list[Accumulate]
+        self,
+        label: str,
+        size: Size,
+        items: Sequence[Work | Carry],
+        sums: list[Accumulate],
+        where: str,
     ) -> str:
         """A function that runs the lines of one level on a tile: some rows, some vectors."""
         lines: list[str] = []
@@ -186,42 +293,50 @@ class _Printer:
             return local[name]
 
         def read(name: str) -> str:
-            return local.get(name) or define(name, at_hand.get(name) or self.load(name))
+            return local.get(name) or define(name, at_hand.get(name) or self.load(name, where))
 
         for item in items:
             if isinstance(item, Elementwise):
                 lines += self.stores(item.name, define(item.name, self.expr(item.expr, read)), read)
             elif isinstance(item, Accumulate):
+                for vector in item.bias:
+                    at_hand[item.name] = f"({at_hand[item.name]} + {read(vector)})"
                 lines += self.stores(item.name, read(item.name), read)
+            elif isinstance(item, Sum):
+                k = self.out.sums.index(item.name)
+                lines.append(f"    if (on) {{ V *s = (V *)(K->sum[{k}] + w * (n + VL) + j);")
+                lines.append(f"      *s = *s + {self.expr(item.expr, read)}; }}")
             elif isinstance(item, Carry):
                 value = "splat(0)" if item.line is None else read(item.line)
                 lines.append(self.carry(item.state, value, read))
         loops = ["for (long jj = 0; jj < J; jj++)", "for (long r = 0; r < R; r++)"]
         order = loops if sums else loops[::-1]  # rows outside where only memory counts
+        step = "t, mb = b" if where == "loop" else "b / K->B, mb = b % K->B"
+        masks = f"const long mt = {step};" if any("mb" in line for line in lines) else ""
         template = TAIL.replace("LABEL", label).replace("SIZE", self.out.size(size))
-        return template.replace("LOOPS", "\n  ".join(order)).replace("LINES", "\n".join(lines))
+        template = template.replace("MASKS", masks).replace("LOOPS", "\n  ".join(order))
+        return template.replace("LINES", "\n".join(lines))
 
-    def load(self, name: str) -> str:
-        if name in self.out.reduces:
-            k = self.out.reduces.index(name)
-            return f"splat(K->red[(w * {len(self.out.reduces)} + {k}) * K->B + b])"
+    def load(self, name: str, where: str) -> str:
+        if where == "loop" and name in self.out.reduces:
+            return f"splat({self.reduced(name)}[b])"
+        if name in self.out.masks:
+            k, m = self.out.arrays.index(name), self.out.masks.index(name)
+            return f"load(K->p[{k}] + mt * K->ms[{2 * m}] + mb * K->ms[{2 * m + 1}] + j, count)"
         pointer, stride = self.place(name)
-        if name in self.spec.scalars:
-            return f"splat({pointer}[b * {stride}])"
-        loaded = f"load({pointer} + b * {stride} + j, count)"
-        return " + ".join([loaded, *map(self.load, self.spec.biases.get(name, ()))])
+        if name in self.out.scalars:
+            return f"splat({pointer}[b])"
+        return f"load({pointer} + b * {stride} + j, count)"
 
     def stores(self, name: str, value: str, read: Read) -> list[str]:
         lines = [self.carry(self.new[name], value, read)] if name in self.new else []
-        if name == self.spec.ys:
-            lines.append(self.store(":ys", f"on ? {value} : splat(0)"))
+        for array in self.spec.outputs.get(name, ()):
+            pointer = f"K->p[{self.out.arrays.index(array)}] + (t * K->B + b) * n + j"
+            lines.append(f"    store({pointer}, on ? {value} : splat(0), count);")
         if name in self.out.arrays:
-            lines.append(self.store(name, value))
+            pointer, stride = self.place(name)
+            lines.append(f"    store({pointer} + b * {stride} + j, {value}, count);")
         return lines
-
-    def store(self, array: str, value: str) -> str:
-        k = self.out.arrays.index(array)
-        return f"    store(K->p[{k}] + t * K->st[{k}] + b * K->sb[{k}] + j, {value}, count);"
 
     def carry(self, state: str, value: str, read: Read) -> str:
         """The state's new value; a row past its end keeps the old one."""
@@ -250,11 +365,8 @@ class _Printer:
 
     # --- products ------------------------------------------------------------------------
 
-    def rows(self, label: str, size: Size) -> str:
-        return ROWS.replace("LABEL", label).replace("SIZE", self.out.size(size))
-
     def tiles(self, label: str, size: Size, sums: list[Accumulate]) -> str:
-        """Tiles of several heights, and the walk of a worker over its units and all rows."""
+        """Tiles of several heights, and the walk of a worker over its units and rows."""
         by_operand: dict[str, list[tuple[int, Term]]] = {}
         for k, item in enumerate(sums):
             for term in item.terms:
@@ -264,19 +376,18 @@ class _Printer:
             self.out.groups.append(Group(size, operand, tuple(terms)))
         groups = list(enumerate(self.out.groups))[first:]
         wide = max(1, 4 // len(sums))
-        highest = max(1, min(8, REGISTERS // (len(sums) * wide)))
-        heights = sorted({highest, *(h for h in (4, 2, 1) if h < highest)}, reverse=True)
+        highest = max(1, min(6, self.registers // (len(sums) * wide)))
         text = []
         for J in sorted({wide, 1}):
+            heights = range(1, highest + 1)
             text += [self.tile(label, groups, len(sums), height, J) for height in heights]
-            walk = [
-                f"  for (; b + {h} <= K->B; b += {h}) tile_{label}_{h}_{J}(K, t, ip, in, w, b, j0);"
+            cases = [
+                f"      case {h}: tile_{label}_{h}_{J}(K, t, ip, in, w, b0, j); break;"
                 for h in heights
             ]
-            head = f"static void column_{label}_{J}(const Kernel *K, long t, long ip, long in,"
-            text += [head, "    long w, long j0) {", "  long b = 0;", *walk, "}"]
-        level = LEVEL.replace("LABEL", label).replace("SIZE", self.out.size(size))
-        return "\n".join([*text, level.replace("WIDE", str(wide))])
+            column = COLUMN.replace("LABEL", f"{label}_{J}").replace("HIGHEST", str(highest))
+            text.append(column.replace("CASES", "\n".join(cases)))
+        return "\n".join([*text, LEVEL.replace("LABEL", label).replace("WIDE", str(wide))])
 
     def tile(
         self, label: str, groups: list[tuple[int, Group]], sums: int, height: int, J: int
@@ -310,26 +421,134 @@ class _Printer:
             [*text, f"  tail_{label}(K, t, ip, in, w, b0, {height}, j0, {J}, acc);", "}"]
         )
 
-    def packing(self) -> list[str]:
+    def packing(self) -> str:
         calls, matrix = [], 0
         for g, group in enumerate(self.out.groups):
             n, m = self.out.size(group.size), self.out.size(self.spec.sizes[group.operand])
             for i, (_, term) in enumerate(group.terms):
                 where = f"K->m[{matrix}], K->rs[{matrix}], K->cs[{matrix}], {term.sign}"
                 into = f"K->packed[{g}], {len(group.terms)}, {i}"
-                calls.append(f"  pack({into}, {where}, {n}, {m}, w, K->workers);")
+                calls.append(f"    pack({into}, {where}, {n}, {m}, w, K->workers);")
                 matrix += 1
-        return calls
+        return "\n".join(calls)
 
     def meets_at_the_end(self) -> bool:
         """Whether the next step must wait for this one: somebody there reads a whole vector."""
-        levels = self.spec.loop.levels
-        whole = [item for level in levels for item in level if not isinstance(item, Elementwise)]
-        if levels and any(not isinstance(item, Elementwise) for item in levels[0]):
+        levels = self.spec.levels
+        whole = [i for level in levels for i in level if not isinstance(i, Elementwise | Sum)]
+        if levels and any(not isinstance(item, Elementwise | Sum) for item in levels[0]):
             return True
         # or writes into a vector that somebody here may still be reading
         return bool({name for item in whole for name in item.reads()} & set(self.out.temps))
 
+    # --- around the loop -----------------------------------------------------------------
+
+    def copies(self, which: str) -> str:
+        """States from where they start, and to where they are left."""
+        text = []
+        for k, state in enumerate(self.out.states):
+            n = f"K->B * {self.out.size(self.spec.sizes[self.spec.carried[state][0]])}"
+            place, slot = f"K->s[{k}] + K->{which}_slot * {n}", f"K->{which}[{k}]"
+            to, source = (place, slot) if which == "first" else (slot, place)
+            text.append(f"    memcpy({to}, {source}, {n} * sizeof(real));")
+        return "\n".join(text)
+
+    def outers(self) -> str:
+        """Matrix gradients; right sides that meet the same left ones are taken together."""
+        by_right: dict[str, list[tuple[int, Outer]]] = {}
+        for k, outer in enumerate(self.spec.outers):
+            by_right.setdefault(outer.right, []).append((k, outer))
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for right, members in by_right.items():
+            groups.setdefault(tuple(outer.left for _, outer in members), []).append(right)
+        text = []
+        for lefts, rights in groups.items():
+            targets = []
+            for i in range(len(lefts)):
+                for right in rights:
+                    k, outer = by_right[right][i]
+                    targets.append(f"{{ K->grad[{k}], K->gs[{k}], {int(outer.add)} }}")
+            text += [
+                f"    {{ const Side left[] = {{ {', '.join(map(self.side, lefts))} }};",
+                f"      const Side right[] = {{ {', '.join(map(self.side, rights))} }};",
+                f"      const Target target[] = {{ {', '.join(targets)} }};",
+                f"      outers(K, w, left, {len(lefts)}, right, {len(rights)}, target); }}",
+            ]
+        return "\n".join(text)
+
+    def side(self, name: str) -> str:
+        pointer, stride = self.place(name)
+        return f"{{ {pointer}, {stride}, {self.out.size(self.spec.sizes[name])} }}"
+
+    def sums(self) -> str:
+        calls = []
+        for k, name in enumerate(self.out.sums):
+            n = self.out.size(self.spec.sizes[name])
+            calls.append(f"    finish_sum(K, K->sum[{k}], K->vec[{k}], {n});")
+        return "\n".join(calls)
+
+    def zeros(self) -> str:
+        sizes = [self.out.size(self.spec.sizes[name]) for name in self.out.sums]
+        return "\n".join(f"    zero_sum(K, K->sum[{k}], {n}, w);" for k, n in enumerate(sizes))
+
+    def outer_functions(self) -> list[str]:
+        panel = self.registers // 6
+        call = "(k, L, from, to, more, count); break;"
+        cases = [f"            case {n}: micro_{n}{call}" for n in range(1, panel + 1)]
+        text = OUTERS.replace("CASES", "\n".join(cases)).replace("VECTORS", str(panel))
+        return [*(_micro(width) for width in range(1, panel + 1)), text]
+
+    def fields(self) -> str:
+        """The call's numbers by name: single ones, then where each row of them begins."""
+        out = self.out
+        matrices = sum(len(group.terms) for group in out.groups)
+        outers, states, sums = len(self.spec.outers), len(out.states), len(out.sums)
+        rows = {
+            "n": len(out.sizes), "ms": 2 * len(out.masks), "p": len(out.arrays), "s": states,
+            "first": states, "last": states, "m": matrices, "rs": matrices, "cs": matrices,
+            "packed": len(out.groups), "sum": sums, "vec": sums, "grad": outers, "gs": outers,
+        }  # fmt: skip
+        text = [
+            f".{name} = {'(void *)' * (name in ('on', 'red', 'panel'))}a[{k}]"
+            for k, name in enumerate(HEADER)
+        ]
+        at = len(HEADER)
+        for name, count in rows.items():
+            text.append(f".{name} = (void *)(a + {at})")
+            at += count
+        return ", ".join(text)
+
+
+def _is_sum(item: Work) -> bool:
+    return isinstance(item, Sum)
+
+
+def _is_reduce(item: Work) -> bool:
+    return isinstance(item, Reduce)
+
+
+def _micro(width: int) -> str:
+    """One tile of a matrix gradient: six rows of it, `width` vectors."""
+    every = [(i, v) for i in range(6) for v in range(width)]
+    body = [
+        f"    const V r{v} = *(const V *)(R + k * {width} * VL + {v} * VL);" for v in range(width)
+    ]
+    for i in range(6):
+        adds = " ".join(f"c{i}_{v} += l * r{v};" for v in range(width))
+        body.append(f"    {{ const V l = splat(L[k * 6 + {i}]); {adds} }}")
+    ends = [f"  add_to(to[{i}], more[{i}], {v} * VL, count, c{i}_{v});" for i, v in every]
+    return "\n".join([
+        f"static void micro_{width}(long rows, const real *L, const real *R, real **to,",
+        "    const int *more, long count) {",
+        *(f"  V c{i}_{v} = splat(0);" for i, v in every),
+        "  for (long k = 0; k < rows; k++) {", *body, "  }", *ends, "}",
+    ])  # fmt: skip
+
+
+HEADER = (
+    "T", "B", "together", "workers", "backwards", "ring", "fresh", "extra", "old", "new",
+    "first_slot", "last_slot", "on", "red", "panel", "panel_size",
+)  # fmt: skip
 
 TAIL = """
 static __attribute__((noinline)) void tail_LABEL(const Kernel *K, long t, long ip, long in, long w,
@@ -337,46 +556,162 @@ static __attribute__((noinline)) void tail_LABEL(const Kernel *K, long t, long i
   const long n = SIZE;
   LOOPS {
     const long b = b0 + r, j = (j0 + jj) * VL, count = n - j;
-    const int on = !K->len || t < K->len[b];
-    (void)on; (void)ip; (void)in; (void)w; (void)acc;
+    const int on = !K->on || K->on[t * K->B + b];
+    MASKS (void)on; (void)ip; (void)in; (void)w; (void)acc;
 LINES
   }
 }"""
 
-ROWS = """
-static void level_LABEL(const Kernel *K, long t, long ip, long in, long w) {
-  const long blocks = (SIZE + VL - 1) / VL, j0 = blocks * w / K->workers;
-  tail_LABEL(K, t, ip, in, w, 0, K->B, j0, blocks * (w + 1) / K->workers - j0, 0);
+NO_TILES = """
+static void level_LABEL(const Kernel *K, long t, long ip, long in, long w, long b0, long b1,
+    long j0, long j1) {
+  tail_LABEL(K, t, ip, in, w, b0, b1 - b0, j0, j1 - j0, 0);
+}"""
+
+COLUMN = """
+static void column_LABEL(const Kernel *K, long t, long ip, long in, long w, long b0, long b1,
+    long j) {
+  for (long tiles = (b1 - b0 + HIGHEST - 1) / HIGHEST; tiles; tiles--) {
+    const long height = (b1 - b0 + tiles - 1) / tiles; /* all of about the same height */
+    switch (height) {
+CASES
+    }
+    b0 += height;
+  }
 }"""
 
 LEVEL = """
-static void level_LABEL(const Kernel *K, long t, long ip, long in, long w) {
-  const long blocks = (SIZE + VL - 1) / VL, j1 = blocks * (w + 1) / K->workers;
-  long j = blocks * w / K->workers;
-  for (; j + WIDE <= j1; j += WIDE) column_LABEL_WIDE(K, t, ip, in, w, j);
-  for (; j < j1; j++) column_LABEL_1(K, t, ip, in, w, j);
+static void level_LABEL(const Kernel *K, long t, long ip, long in, long w, long b0, long b1,
+    long j0, long j1) {
+  for (; j0 + WIDE <= j1; j0 += WIDE) column_LABEL_WIDE(K, t, ip, in, w, b0, b1, j0);
+  for (; j0 < j1; j0++) column_LABEL_1(K, t, ip, in, w, b0, b1, j0);
 }"""
 
-RUN = """
-void run(const Kernel *asked) {
-#pragma omp parallel num_threads(asked->workers) if (asked->workers > 1)
-  {
-    Kernel own = *asked;
-    const Kernel *K = &own;
-    long w = 0, turn = 0;
-#ifdef _OPENMP
-    if (asked->workers > 1) { /* there may be fewer than were asked for */
-      own.workers = omp_get_num_threads();
-      w = omp_get_thread_num();
+OUTERS = """
+/* Matrix gradients: for each row of each left side and all right sides, the sum over all steps.
+   Some columns of the right sides are laid out close together, then six rows go over them. */
+static void outers(const Kernel *K, long w, const Side *left, long lefts, const Side *right,
+                   long rights, const Target *target) {
+  const long N = K->T * K->B, block = N < BLOCK ? N : BLOCK, wide = VECTORS * VL;
+  long total = 0, rows[BLOCK];
+  for (long i = 0; i < lefts; i++) total += left[i].n;
+  const long sixes = (total + 5) / 6, end = sixes * (w + 1) / K->workers;
+  real *R = K->panel + w * K->panel_size, *L = R + K->panel_size - 6 * block;
+  for (long j = 0, c = 0; j < rights;) {
+    struct { long j, c, vectors; } panel[PANELS];
+    long panels = 0;
+    for (; panels < PANELS && j < rights; panels++) {
+      const long still = right[j].n - c;
+      panel[panels].j = j, panel[panels].c = c;
+      panel[panels].vectors = still < wide ? BLOCKS(still) : VECTORS;
+      if ((c += wide) >= right[j].n) j++, c = 0;
     }
-#endif
-    pack_all(K, w);
+    for (long n0 = 0, later = 0; n0 < N; later = 1) {
+      long k = 0;
+      for (; n0 < N && k < block; n0++) if (!K->on || K->on[n0]) rows[k++] = n0;
+      for (long q = 0; q < panels; q++) {
+        const Side *one = &right[panel[q].j];
+        real *to = R + q * wide * block;
+        for (long i = 0; i < k; i++)
+          for (long v = 0; v < panel[q].vectors; v++, to += VL) {
+            const long at = panel[q].c + v * VL;
+            *(V *)to = load(one->p + rows[i] * one->stride + at, one->n - at);
+          }
+      }
+      for (long six = sixes * w / K->workers; six < end; six++) {
+        long which[6], a[6];
+        for (long i = 0; i < 6; i++) {
+          a[i] = six * 6 + i, which[i] = 0;
+          while (which[i] < lefts && a[i] >= left[which[i]].n) a[i] -= left[which[i]++].n;
+        }
+        if (which[0] == which[5] && which[0] < lefts) {
+          const real *from = left[which[0]].p + a[0];
+          const long stride = left[which[0]].stride;
+          for (long r = 0; r < k; r++) memcpy(L + r * 6, from + rows[r] * stride, 6 * sizeof(real));
+        } else {
+          for (long i = 0; i < 6; i++)
+            for (long r = 0; r < k; r++) {
+              const Side *one = &left[which[i]];
+              L[r * 6 + i] = which[i] < lefts ? one->p[rows[r] * one->stride + a[i]] : 0;
+            }
+        }
+        for (long q = 0; q < panels; q++) {
+          const long at = panel[q].j, c = panel[q].c, count = right[at].n - c;
+          const real *from = R + q * wide * block;
+          real *to[6];
+          int more[6];
+          for (long i = 0; i < 6; i++) {
+            const Target *one = &target[which[i] * rights + at];
+            to[i] = which[i] < lefts ? one->to + a[i] * one->ld + c : 0;
+            more[i] = which[i] < lefts && (one->add || later);
+          }
+          switch (panel[q].vectors) {
+CASES
+          }
+        }
+      }
+    }
+  }
+}"""
+
+ROWS = """
+    for (long b0 = N * w / K->workers, b1, b2 = N * (w + 1) / K->workers; b0 < b2; b0 = b1) {
+      b1 = b0 + CHUNK < b2 ? b0 + CHUNK : b2;
+CALLS
+    }"""
+
+RUN = """
+void run(const long *a) {
+  volatile int gate[32] = {0};
+  Kernel all = { FIELDS, .gate = gate + 16 };
+#pragma omp parallel num_threads(all.together) if (all.together > 1)
+  {
+    Kernel own = all;
+    const Kernel *K = &own;
+    const long w = join(&own, all.together), N = K->T * K->B, t = 0, ip = K->old, in = K->new;
+    (void)N; (void)t; (void)ip; (void)in;
+    if (K->fresh) {
+PACK
+    }
+ZERO
+    if (!w) {
+START
+    }
+#pragma omp barrier
+BEFORE_ROWS
+  }
+#pragma omp parallel num_threads(all.workers) if (all.workers > 1)
+  {
+    Kernel own = all;
+    const Kernel *K = &own;
+    const long w = join(&own, all.workers);
+    long turn = 0;
     for (long k = 0; k < K->T; k++) {
       const long t = K->backwards ? K->T - 1 - k : k;
       const long ip = K->ring ? (k & 1) : (K->backwards ? t + 1 : t);
       const long in = K->ring ? ((k + 1) & 1) : (K->backwards ? t : t + 1);
 STEPS
 END
+    }
+    (void)turn;
+  }
+#pragma omp parallel num_threads(all.together) if (all.together > 1)
+  {
+    Kernel own = all;
+    const Kernel *K = &own;
+    const long w = join(&own, all.together), N = K->T * K->B, t = 0, ip = K->old, in = K->new;
+    (void)N; (void)t; (void)ip; (void)in;
+    if (!w) {
+STOP
+    }
+AFTER_ROWS
+    if (K->extra) {
+EXTRA_ROWS
+    }
+#pragma omp barrier
+OUTERS
+    if (!w) {
+SUMS
     }
   }
 }

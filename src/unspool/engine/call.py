@@ -24,7 +24,7 @@ class PythonCell(Protocol):
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]: ...
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Call:
     """What a backend gets. Masks that change by step are (T, B, n) or a number, others (B, n)."""
 
@@ -36,6 +36,22 @@ class Call:
     record: tuple[str, ...]
     step_masks: Mapping[str, Tensor | float]
     row_masks: Mapping[str, Tensor]
+
+    def on(self, tensors: Sequence[Any]) -> "Call":
+        """The same call on other tensors: xs, the state, the parameters."""
+        assert isinstance(self.cell, Bound)
+        count = 1 + len(self.state)
+        parameters = dict(zip(self.cell.tensors, tensors[count:], strict=True))
+        return Call(
+            cell=Bound(self.cell.equations, self.cell.sizes, parameters),
+            xs=tensors[0],
+            state=type(self.state)(*tensors[1:count]),
+            lengths=self.lengths,
+            reverse=self.reverse,
+            record=self.record,
+            step_masks=self.step_masks,
+            row_masks=self.row_masks,
+        )
 
 
 def prepare(
@@ -58,19 +74,14 @@ def prepare(
             f"xs has {xs.shape[2]} features a step, and the cell was built with input_size="
             f"{bound.sizes['input']}; xs has shape {tuple(xs.shape)}, expected (T, B, I)"
         )
-    masks = Masks() if masks is None else masks
-    check_masks(bound, masks, xs)
     start = state_like(bound, state, xs)
-    return Call(
-        cell=_with_masks(bound, masks) if isinstance(bound, Bound) else bound,
-        xs=xs,
-        state=start,
-        lengths=_lengths(lengths, xs),
-        reverse=reverse,
-        record=_record(bound, record),
-        step_masks={keep_name(name): _as(start[0], mask) for name, mask in masks.keep.items()},
-        row_masks={drop_name(text): _as(xs, mask) for text, mask in masks.operands.items()},
-    )
+    call = Call(bound, xs, start, _lengths(lengths, xs), reverse, _record(bound, record), {}, {})
+    if masks is not None:
+        check_masks(bound, masks, xs)
+        call.cell = _with_masks(bound, masks) if isinstance(bound, Bound) else bound
+        call.step_masks = {keep_name(n): _as(start[0], mask) for n, mask in masks.keep.items()}
+        call.row_masks = {drop_name(n): _as(xs, mask) for n, mask in masks.operands.items()}
+    return call
 
 
 def _as(like: Tensor, mask: Any) -> Any:
@@ -183,6 +194,8 @@ def _lengths(lengths: Tensor | Sequence[int] | None, xs: Tensor) -> Tensor | Non
 
 
 def _record(cell: Bound | PythonCell, record: Sequence[str]) -> tuple[str, ...]:
+    if not record:
+        return ()
     if isinstance(record, str):
         record = (record,)
     known = cell.equations.recordable if isinstance(cell, Bound) else tuple(cell.state_sizes)

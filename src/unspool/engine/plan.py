@@ -12,7 +12,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar
 
 from unspool.equations.derivative import OUTPUT, Backward, adjoint, derive, from_next, recorded
 from unspool.equations.expr import (
@@ -55,6 +56,7 @@ class Accumulate:
     name: str
     terms: tuple[Term, ...]
     bias: tuple[str, ...] = ()
+    waits: ClassVar[bool] = True
 
     def reads(self) -> set[str]:
         return {term.operand for term in self.terms} | set(self.bias)
@@ -70,6 +72,7 @@ class Reduce:
     name: str
     function: str
     of: str
+    waits: ClassVar[bool] = True
 
     def reads(self) -> set[str]:
         return {self.of}
@@ -90,7 +93,7 @@ class Elementwise:
         return f"{self.name} = {ascii_expr(self.expr)}"
 
     @property
-    def whole(self) -> bool:
+    def waits(self) -> bool:
         """Whether it reads other entries than its own: concat and its slices do."""
         return any(
             isinstance(node, Part) or (isinstance(node, Apply) and node.function == "concat")
@@ -128,16 +131,46 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """`forward.carried` names the line that each state becomes; `sizes` covers every name."""
+    """`sizes` covers every name; `outers` and `sums` are the parameters' gradients.
+
+    A matrix receives the outer product of two vectors at every step, once for each entry of
+    `outers` that names it; a vector receives its expression in `sums`.
+    """
 
     equations: Equations
     pieces: dict[str, Piece]
     derived: Backward
     forward: Loop
     backward: Loop
-    saved: tuple[str, ...]
+    outers: tuple[tuple[str, str, str], ...]
+    sums: dict[str, Expr]
     record: tuple[str, ...]
     sizes: dict[str, Size]
+
+    @cached_property
+    def matrices(self) -> tuple[str, ...]:
+        """Those that are parameters: pieces are parts of one."""
+        split = (piece.matrix for piece in self.pieces.values())
+        whole = (name for name in self.equations.matrices if name not in self.pieces)
+        return tuple(dict.fromkeys((*whole, *split)))
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """Those that a gradient reaches."""
+        reached = [self.pieces[m].matrix if m in self.pieces else m for m, _, _ in self.outers]
+        return tuple(dict.fromkeys((*reached, *self.sums)))
+
+    @property
+    def late(self) -> set[str]:
+        """What the parameters' gradients read."""
+        sides = {name for _, left, right in self.outers for name in (left, right)}
+        return sides | {name for share in self.sums.values() for name in names(share)}
+
+    @property
+    def saved(self) -> tuple[str, ...]:
+        """Lines that the backward pass reads again."""
+        read = {name for item in self.backward.items() for name in item.reads()} | self.late
+        return tuple(item.name for item in self.forward.items() if item.name in read)
 
     def flow(self) -> dict[str, str]:
         """For each state that a gradient flows back to, the line that computes it."""
@@ -145,7 +178,8 @@ class Plan:
 
 
 @lru_cache(maxsize=256)
-def make_plan(equations: Equations, record: tuple[str, ...] = ()) -> Plan:
+def make_plan(equations: Equations, record: tuple[str, ...] = (), hoist: bool = True) -> Plan:
+    """With `hoist`, what depends on the input alone runs before the loop; else in it."""
     split, pieces = split_concats(equations)
     derived = derive(split, record)
     eqs = derived.forward
@@ -155,16 +189,19 @@ def make_plan(equations: Equations, record: tuple[str, ...] = ()) -> Plan:
     sizes |= {recorded(name): eqs.sizes[name] for name in record}
     sizes[OUTPUT] = eqs.sizes[eqs.output]
     maker = _Maker(eqs, sizes)
-    forward = maker.loop(eqs.lines, set(eqs.states), set(eqs.carried.values()))
+    moving = {*eqs.states} if hoist else {*eqs.states, "x"}
+    forward = maker.loop(eqs.lines, moving, set(eqs.carried.values()))
     flows = {from_next(state) for state in eqs.states}
     roots = {adjoint(state) for state in eqs.states if derived.has(state)}
-    backward = maker.loop(derived.lines, flows, roots)
-    read = {name for item in backward.items() for name in item.reads()}
-    for outer in itertools.chain.from_iterable(derived.matrices.values()):
-        read |= names(outer.left) | names(outer.right)
-    read |= {name for share in derived.vectors.values() for name in names(share)}
-    saved = tuple(item.name for item in forward.inside if item.name in read)
-    return Plan(eqs, pieces, derived, forward, backward, saved, record, sizes)
+    maker.start(derived.lines, flows)
+    outers = tuple(
+        (matrix, maker.name_of(maker.visit(outer.left)), maker.name_of(maker.visit(outer.right)))
+        for matrix, found in derived.matrices.items()
+        for outer in found
+    )
+    sums = {name: maker.visit(share) for name, share in derived.vectors.items()}
+    backward = maker.finish(roots)
+    return Plan(eqs, pieces, derived, forward, backward, outers, sums, record, sizes)
 
 
 def split_concats(equations: Equations) -> tuple[Equations, dict[str, Piece]]:
@@ -211,11 +248,17 @@ class _Maker:
         self.repeated: set[Product] = set()
 
     def loop(self, lines: Sequence[Line], carried: set[str], roots: set[str]) -> Loop:
+        self.start(lines, carried)
+        return self.finish(roots)
+
+    def start(self, lines: Sequence[Line], carried: set[str]) -> None:
         self.items, self.known, self.moving = [], {}, set(carried)
         counts = Counter(node for line in lines for node in products(line.expr))
         self.repeated = {node for node, count in counts.items() if count > 1}
         for line in lines:
             self.add(Elementwise(line.name, self.visit(line.expr)))
+
+    def finish(self, roots: set[str]) -> Loop:
         needed = set(roots)
         for item in reversed(self.items):
             if item.name in needed:
@@ -223,7 +266,7 @@ class _Maker:
         moving = [item for item in self.items if item.name in self.moving]
         return Loop(
             tuple(item for item in self.items if item.name not in self.moving),
-            _levels([item for item in moving if item.name in needed]),
+            levels_of([item for item in moving if item.name in needed]),
             tuple(item for item in moving if item.name not in needed),
         )
 
@@ -347,11 +390,14 @@ def _total(terms: list[tuple[int, Expr]]) -> Expr:
     return total([expr if sign > 0 else call("neg", expr) for sign, expr in terms])
 
 
-def _levels(items: list[Item]) -> tuple[tuple[Item, ...], ...]:
+def levels_of(items: Iterable[Any]) -> tuple[tuple[Any, ...], ...]:
+    """Items by level: those that wait read whole vectors, once these are written."""
+    items = list(items)
     level: dict[str, int] = {}
     for item in items:
-        waits = not isinstance(item, Elementwise) or item.whole
-        level[item.name] = max((level[n] + waits for n in item.reads() if n in level), default=0)
+        level[item.name] = max(
+            (level[n] + item.waits for n in item.reads() if n in level), default=0
+        )
     count = max(level.values(), default=-1) + 1
     return tuple(tuple(item for item in items if level[item.name] == k) for k in range(count))
 
@@ -368,7 +414,8 @@ def plan_text(plan: Plan) -> str:
     matrices = [f"{m}: one product of all steps" for m in plan.derived.matrices]
     vectors = [f"{v}: one sum over all steps" for v in plan.derived.vectors]
     rows += ["Parameter gradients, after the loop", *(f"    {row}" for row in matrices + vectors)]
-    saved = ", ".join(plan.saved) or "nothing but the states"
+    inside = {item.name for item in plan.forward.inside}
+    saved = ", ".join(n for n in plan.saved if n in inside) or "nothing but the states"
     return "\n".join([*rows, f"Saved for the backward pass, each step: {saved}"])
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from unspool.cells.cell import Bound
 from unspool.engine.call import Call
 from unspool.engine.plan import Accumulate, Elementwise, Item, Plan, Reduce, Term, make_plan
+from unspool.engine.saved import Saved
 from unspool.equations.derivative import OUTPUT, adjoint, from_next, recorded
 from unspool.equations.evaluate import evaluate
 from unspool.equations.expr import Expr
@@ -181,7 +182,7 @@ class Runner:
         return run
 
 
-def as_rows(env: Env, name: str) -> Tensor:
+def as_rows(env: Mapping[str, Any], name: str) -> Tensor:
     """A vector as one row for each; parameters have none of their own."""
     value: Tensor = env[name]
     return value if value.dim() == 2 else value.expand(env["rows"], -1)
@@ -205,21 +206,15 @@ def _join(parts: Sequence[Tensor], dim: int) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(list(parts), dim)
 
 
-@dataclass
-class Saved:
-    """What the backward pass reads: arrays over the rows inside, by name, and masks."""
-
-    flat: Env
-
-
-def forward(stages: Stages, training: bool) -> tuple[list[Tensor], Saved | None]:
+def forward(call: Call, training: bool) -> tuple[list[Tensor], Saved]:
     """Outputs: ys, the last state, the recorded lines."""
-    call, plan, eqs = stages.call, stages.plan, stages.plan.equations
+    stages = stages_of(call)
+    plan, eqs = stages.plan, stages.plan.equations
     T, B = call.xs.shape[:2]
     flat: Env = {**stages.tensors, **stages.flat_masks(), "x": stages.flat(call.xs)}
     flat["rows"] = len(flat["x"])
     Runner(stages, plan.forward.before)(flat)
-    wanted = {*plan.saved} if training else set()
+    wanted = {*plan.saved} if training else set[str]()
     wanted |= {name for item in plan.forward.after for name in item.reads()}
     wanted |= {eqs.output, *(eqs.carried.get(name, name) for name in call.record)}
     made = [item.name for item in plan.forward.inside]
@@ -247,14 +242,18 @@ def forward(stages: Stages, training: bool) -> tuple[list[Tensor], Saved | None]
     names = (eqs.output, *(eqs.carried.get(name, name) for name in call.record))
     outputs = [stages.spread(flat[name]) for name in names]
     last = [value.clone() if not T else value for value in state.values()]
-    return [outputs[0], *last, *outputs[1:]], Saved(flat) if training else None
+    left = {name: value for name, value in flat.items() if isinstance(value, Tensor)}
+    plain = {name: value for name, value in flat.items() if name not in left}
+    return [outputs[0], *last, *outputs[1:]], Saved([*left.values()], ([*left], plain))
 
 
-def backward(stages: Stages, saved: Saved, grads: Sequence[Tensor]) -> dict[str, Tensor]:
+def backward(call: Call, saved: Saved, grads: Sequence[Tensor], wants_x: bool) -> dict[str, Tensor]:
     """Gradients by name: x, each state, each parameter of the equations."""
-    call, plan, eqs = stages.call, stages.plan, stages.plan.equations
+    stages = stages_of(call)
+    plan, eqs = stages.plan, stages.plan.equations
     B, states = call.xs.shape[1], eqs.states
-    flat = dict(saved.flat)
+    names, plain = saved.rest
+    flat: Env = {**plain, **dict(zip(names, saved.tensors, strict=True))}
     flat[OUTPUT] = stages.flat(grads[0])
     for name, grad in zip(call.record, grads[1 + len(states) :], strict=True):
         flat[recorded(name)] = stages.flat(grad)
@@ -293,15 +292,9 @@ def parameter_gradients(stages: Stages, flat: Mapping[str, Any]) -> dict[str, Te
     """One product for all matrices that read the same vector, over all steps at once."""
     plan, bound = stages.plan, stages.bound
     found: dict[str, Tensor] = {}
-    groups: dict[Expr, list[tuple[str, Expr]]] = {}
-    for name, outers in plan.derived.matrices.items():
-        for outer in outers:
-            groups.setdefault(outer.right, []).append((name, outer.left))
-
-    def rows(expr: Expr) -> Tensor:
-        value = evaluate(expr, flat, stages.size_of)
-        assert isinstance(value, Tensor)
-        return value if value.dim() == 2 else value.expand(flat["rows"], -1)
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for name, left, right in plan.outers:
+        groups.setdefault(right, []).append((name, left))
 
     def receive(name: str, share: Tensor) -> None:
         if name in plan.pieces:
@@ -314,13 +307,15 @@ def parameter_gradients(stages: Stages, flat: Mapping[str, Any]) -> dict[str, Te
             found[name] = share if name not in found else found[name] + share
 
     for right, terms in groups.items():
-        lefts = [rows(left) for _, left in terms]
-        product = joined(lefts).T @ rows(right)
+        lefts = [as_rows(flat, left) for _, left in terms]
+        product = joined(lefts).T @ as_rows(flat, right)
         shares = product.split([left.shape[1] for left in lefts])
         for (name, _), share in zip(terms, shares, strict=True):
             receive(name, share)
-    for name, share in plan.derived.vectors.items():
-        receive(name, rows(share).sum(0))
+    for name, expr in plan.sums.items():
+        value = evaluate(expr, flat, stages.size_of)
+        assert isinstance(value, Tensor)
+        receive(name, (value if value.dim() == 2 else value.expand(flat["rows"], -1)).sum(0))
     return found
 
 

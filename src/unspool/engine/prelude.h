@@ -3,6 +3,7 @@
 #include <math.h>
 #include <sched.h>
 #include <stdint.h>
+#include <string.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -19,14 +20,20 @@ typedef real V __attribute__((vector_size(BYTES), aligned(sizeof(real)), may_ali
 #define IS_FLOAT (sizeof(real) == 4)
 typedef int32_t VI __attribute__((vector_size(BYTES), aligned(4), may_alias));
 typedef struct {
-  long T, B, workers, backwards, ring;
-  const long *len, *n;
-  real **p; const long *st, *sb;
-  real **s;
+  long T, B, together, workers, backwards, ring, fresh, extra, old, new, first_slot, last_slot;
+  const unsigned char *on; real *red, *panel; long panel_size;
+  const long *n, *ms;
+  real **p, **s, **first, **last;
   real **m; const long *rs, *cs;
-  real **packed; real *red;
+  real **packed, **sum, **vec, **grad; const long *gs;
   volatile int *gate;
 } Kernel;
+/* A vector over all steps, and a matrix that outer products of two such are added up for. */
+typedef struct { const real *p; long stride, n; } Side;
+typedef struct { real *to; long ld; int add; } Target;
+#define BLOCKS(n) (((n) + VL - 1) / VL)
+#define SLICE(n) BLOCKS(n) * w / K->workers, BLOCKS(n) * (w + 1) / K->workers
+enum { CHUNK = 48, BLOCK = 256, PANELS = 8 }; /* rows and columns that are taken at a time */
 static inline V splat(real x) { return x - (V){0}; }
 static inline V load(const real *p, long count) {
   if (count >= VL) return *(const V *)p;
@@ -49,6 +56,33 @@ static void meet(const Kernel *K, long *turn) {
   __atomic_add_fetch(K->gate, 1, __ATOMIC_ACQ_REL);
   for (int spins = 0; __atomic_load_n(K->gate, __ATOMIC_ACQUIRE) - goal < 0; spins++)
     if (spins > 2000) { sched_yield(); spins = 0; }
+}
+/* A worker's number; there may be fewer workers than were asked for. */
+static long join(Kernel *K, long asked) {
+  K->workers = 1;
+#ifdef _OPENMP
+  if (asked > 1) {
+    K->workers = omp_get_num_threads();
+    return omp_get_thread_num();
+  }
+#endif
+  return 0;
+}
+static inline void add_to(real *row, int more, long at, long count, V v) {
+  if (!row) return;
+  if (more) v = v + load(row + at, count - at);
+  store(row + at, v, count - at);
+}
+static void zero_sum(const Kernel *K, real *sum, long n, long w) {
+  for (; w < K->together; w += K->workers)
+    for (long j = 0; j < n + VL; j++) sum[w * (n + VL) + j] = 0;
+}
+static void finish_sum(const Kernel *K, const real *sum, real *to, long n) {
+  for (long j = 0; j < n; j++) {
+    real all = 0;
+    for (long w = 0; w < K->together; w++) all += sum[w * (n + VL) + j];
+    to[j] = all;
+  }
 }
 #define EACH(x, f) \
   ({ V _x = (x), _y; for (int _i = 0; _i < VL; _i++) _y[_i] = (real)f(_x[_i]); _y; })
@@ -136,15 +170,15 @@ static inline V f_power(double k, V x) {
     y[i] = IS_FLOAT ? (real)powf((float)x[i], (float)k) : (real)pow(x[i], k);
   return y;
 }
-static inline void reduce_mean(const real *p, long stride, long B, long n, real *out) {
-  for (long b = 0; b < B; b++) {
+static inline void reduce_mean(const real *p, long stride, long b0, long b1, long n, real *out) {
+  for (long b = b0; b < b1; b++) {
     double sum = 0;
     for (long j = 0; j < n; j++) sum += p[b * stride + j];
     out[b] = (real)(sum / n);
   }
 }
-static inline void reduce_rstd(const real *p, long stride, long B, long n, real *out) {
-  for (long b = 0; b < B; b++) {
+static inline void reduce_rstd(const real *p, long stride, long b0, long b1, long n, real *out) {
+  for (long b = b0; b < b1; b++) {
     double sum = 0, square = 0;
     for (long j = 0; j < n; j++) sum += p[b * stride + j];
     const double mean = sum / n;
@@ -152,17 +186,50 @@ static inline void reduce_rstd(const real *p, long stride, long B, long n, real 
     out[b] = (real)(1 / sqrt(square / n + LAYER_NORM_EPS));
   }
 }
-/* One of `count` matrices side by side: for each 16 units, for each column, 16 weights of each. */
-static void pack(real *to, long count, long i, const real *m, long rs, long cs, int sign, long n,
-                 long columns, long w, long workers) {
-  const long blocks = (n + VL - 1) / VL;
-  for (long j = blocks * w / workers; j < blocks * (w + 1) / workers; j++)
-    for (long l = 0; l < VL; l++) {
-      const long row = j * VL + l;
-      real *d = to + (j * columns * count + i) * VL + l;
-      if (row < n)
-        for (long k = 0; k < columns; k++) d[k * count * VL] = sign * m[row * rs + k * cs];
-      else
-        for (long k = 0; k < columns; k++) d[k * count * VL] = 0;
+#if defined(__GNUC__) && !defined(__clang__)
+/* A square of VL x VL numbers, transposed: halves change places, then quarters, and so on. */
+static void turn(const real *from, long rows_apart, real *to, long apart, real sign) {
+  typedef __typeof__((V){0} < (V){0}) M;
+  V a[VL];
+  for (long i = 0; i < VL; i++) a[i] = splat(sign) * *(const V *)(from + i * rows_apart);
+  for (long h = VL / 2; h; h /= 2) {
+    M low, high;
+    for (long i = 0; i < VL; i++) {
+      low[i] = i & h ? VL + i - h : i;
+      high[i] = i & h ? VL + i : i + h;
     }
+    for (long i = 0; i < VL; i++)
+      if (!(i & h)) {
+        const V x = a[i], y = a[i + h];
+        a[i] = __builtin_shuffle(x, y, low), a[i + h] = __builtin_shuffle(x, y, high);
+      }
+  }
+  for (long i = 0; i < VL; i++) *(V *)(to + i * apart) = a[i];
+}
+#define TURNS 1
+#else
+#define TURNS 0
+#define turn(...) ((void)0)
+#endif
+/* One of `count` matrices side by side: for each VL units, for each column, VL weights of each. */
+static void pack(real *to, long count, long i, const real *m, long rs, long cs, real sign, long n,
+                 long columns, long w, long workers) {
+  for (long j = BLOCKS(n) * w / workers; j < BLOCKS(n) * (w + 1) / workers; j++) {
+    real *d = to + (j * columns * count + i) * VL;
+    const real *from = m + j * VL * rs;
+    if (rs == 1) {
+      for (long k = 0; k < columns; k++)
+        *(V *)(d + k * count * VL) = splat(sign) * load(from + k * cs, n - j * VL);
+      continue;
+    }
+    const long rows = n - j * VL < VL ? n - j * VL : VL;
+    long k = 0;
+    if (TURNS && cs == 1 && rows == VL)
+      for (; k + VL <= columns; k += VL) turn(from + k, rs, d + k * count * VL, count * VL, sign);
+    for (; k < columns; k++) {
+      real *to_k = d + k * count * VL;
+      for (long l = 0; l < rows; l++) to_k[l] = sign * from[l * rs + k * cs];
+      for (long l = rows; l < VL; l++) to_k[l] = 0;
+    }
+  }
 }

@@ -85,7 +85,7 @@ class Equations:
         }
         return tuple(found)
 
-    @property
+    @cached_property
     def recordable(self) -> tuple[str, ...]:
         """What `record` may name: every line, a state without its prime."""
         return tuple(line.name.removesuffix("'") for line in self.lines)
