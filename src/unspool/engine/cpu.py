@@ -10,7 +10,7 @@ from torch import Tensor
 
 from unspool.cells.cell import Bound
 from unspool.engine.call import Call
-from unspool.engine.pages import empty
+from unspool.engine.pages import borrow, empty, give_back
 from unspool.engine.plan import Plan, make_plan
 from unspool.engine.programs import DTYPES, DX, YS, Program, backward_program, forward_program
 from unspool.engine.saved import Saved
@@ -129,7 +129,7 @@ class _Arguments:
         vectors: Sequence[int],
         gradients: Sequence[tuple[int, int]],
     ) -> None:
-        work, on = empty(like, layout.work_length), self.inside()
+        work, on = borrow(like, layout.work_length), self.inside()
         numbers = layout.numbers(
             backwards=backwards,
             extra=extra,
@@ -145,6 +145,7 @@ class _Arguments:
         )
         packed = array("q", numbers)
         program.function(like.dtype)(ctypes.c_void_p(packed.buffer_info()[0]))
+        give_back(work)
 
     def inside(self) -> Tensor | None:
         """(T, B), 0 past a row's end."""
