@@ -9,7 +9,7 @@ from unspool.cells import init
 from unspool.cells.cell import Cell, CellType, cell
 from unspool.cells.constrain import constrain_orthogonal
 from unspool.cells.state import detach
-from unspool.engine import Gradients, Masks, bptt, draw_masks, expected_masks, unfold
+from unspool.engine import Gradients, Masks, Stepper, bptt, draw_masks, expected_masks, unfold
 from unspool.equations.errors import EquationError
 from unspool.layers import Dropout, LearnedState, Recurrent
 
@@ -17,6 +17,6 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Cell", "CellType", "Dropout", "EquationError", "Gradients", "LearnedState", "Masks",
-    "Recurrent", "bptt", "cell", "cells", "constrain_orthogonal", "detach", "draw_masks",
+    "Recurrent", "Stepper", "bptt", "cell", "cells", "constrain_orthogonal", "detach", "draw_masks",
     "expected_masks", "init", "nn", "unfold",
 ]  # fmt: skip

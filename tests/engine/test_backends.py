@@ -12,6 +12,7 @@ import unspool as us
 from tests.conformance.table import IDS, TABLE, build, inputs
 from tests.equations.random_cells import cells
 from tests.equations.test_random_cells import build as build_random
+from unspool.engine import cpu
 
 BACKENDS = ["planned", "cpu"]
 every_backend = pytest.mark.parametrize("backend", BACKENDS)
@@ -41,20 +42,21 @@ def same(ours: list[Tensor], theirs: list[Tensor], tolerance: float = 1e-10) -> 
         assert (a - b).norm() <= tolerance * max(b.norm().item(), 1.0)
 
 
-@every_backend
+# few rows take the input's products before the loop, many take them in it
+@pytest.mark.parametrize(("backend", "rows"), [("planned", 4), ("cpu", 4), ("cpu", 7)])
 @every_cell
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("form", ["plain", "lengths", "masks", "everything"])
 def test_equals_the_reference(
-    backend: str, kind: us.CellType, sizes: dict[str, int], reverse: bool, form: str
+    backend: str, rows: int, kind: us.CellType, sizes: dict[str, int], reverse: bool, form: str
 ) -> None:
     cell = build(kind, sizes)
-    xs, state = inputs(cell, T=6, B=4)
+    xs, state = inputs(cell, T=6, B=rows)
     how: dict[str, Any] = {"reverse": reverse}
     if form in ("masks", "everything"):
         how["masks"] = us.draw_masks(cell, xs, zoneout=0.3, recurrent=0.3, weights=0.3)
     if form in ("lengths", "everything"):
-        how["lengths"] = torch.tensor([6, 0, 3, 5])
+        how["lengths"] = torch.tensor([6, 0, 3, 5, 1, 6, 6][:rows])
         with torch.no_grad():
             xs[3:, 2] = float("nan")
     if form == "everything":
@@ -89,9 +91,13 @@ def test_planned_on_random_cells(text: str, seed: int, reverse: bool, lengths: A
 
 
 @settings(max_examples=settings().max_examples // 4)  # each is compiled
-@given(*DRAWN)
-def test_cpu_on_random_cells(text: str, seed: int, reverse: bool, lengths: Any) -> None:
-    check_random_cell("cpu", text, seed, reverse, list(lengths))
+@given(*DRAWN, st.booleans())
+def test_cpu_on_random_cells(
+    text: str, seed: int, reverse: bool, lengths: Any, hoist: bool
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpu, "FEW_ROWS", 99 if hoist else 0)
+        check_random_cell("cpu", text, seed, reverse, list(lengths))
 
 
 @every_backend

@@ -2,6 +2,7 @@
 
 from unspool.engine.bptt import Gradients, bptt
 from unspool.engine.masks import Masks, draw_masks, expected_masks
+from unspool.engine.step import Stepper
 from unspool.engine.unfold import unfold
 
-__all__ = ["Gradients", "Masks", "bptt", "draw_masks", "expected_masks", "unfold"]
+__all__ = ["Gradients", "Masks", "Stepper", "bptt", "draw_masks", "expected_masks", "unfold"]

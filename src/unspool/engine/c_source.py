@@ -303,9 +303,9 @@ class _Printer:
                     at_hand[item.name] = f"({at_hand[item.name]} + {read(vector)})"
                 lines += self.stores(item.name, read(item.name), read)
             elif isinstance(item, Sum):
-                k = self.out.sums.index(item.name)
+                k, value = self.out.sums.index(item.name), self.expr(item.expr, read)
                 lines.append(f"    if (on) {{ V *s = (V *)(K->sum[{k}] + w * (n + VL) + j);")
-                lines.append(f"      *s = *s + {self.expr(item.expr, read)}; }}")
+                lines.append(f"      *s = *s + {value}; }}")
             elif isinstance(item, Carry):
                 value = "splat(0)" if item.line is None else read(item.line)
                 lines.append(self.carry(item.state, value, read))
@@ -395,31 +395,41 @@ class _Printer:
         """Sums of products for `height` rows and J vectors of units, all in registers."""
         every = [(k, jj, r) for k in range(sums) for jj in range(J) for r in range(height)]
         text = [
-            f"static void tile_{label}_{height}_{J}(const Kernel *K, long t, long ip, long in,",
+            f"APART void tile_{label}_{height}_{J}(const Kernel *K, long t, long ip, long in,",
             "    long w, long b0, long j0) {",
             *(f"  V c{k}_{jj}_{r} = splat(0);" for k, jj, r in every),
         ]
+        patterns: dict[tuple[int, ...], list[tuple[int, Group]]] = {}
         for g, group in groups:
-            (pointer, stride), count = self.place(group.operand), len(group.terms)
-            m = self.out.size(self.spec.sizes[group.operand])
+            patterns.setdefault(tuple(k for k, _ in group.terms), []).append((g, group))
+        for accumulators, alike in patterns.items():
+            count = len(accumulators)
+            sides = [f"{{ {self.operand(g, group)} }}" for g, group in alike]
             text += [
-                f"  {{ const real *a = {pointer} + b0 * {stride};",
-                f"    const long lda = {stride}, m = {m}, block = m * {count} * VL;",
-                f"    const real *at = K->packed[{g}] + j0 * block;",
-                f"    for (long k = 0; k < m; k++, at += {count} * VL) {{",
-                *(f"      const V a{r} = splat(a[{r} * lda + k]);" for r in range(height)),
+                f"  {{ const Operand operands[] = {{ {', '.join(sides)} }};",
+                f"    for (long g = 0; g < {len(alike)}; g++) {{",
+                "      const long lda = operands[g].stride, m = operands[g].n;",
+                f"      const long block = m * {count} * VL;",
+                "      const real *a = operands[g].p + b0 * lda;",
+                "      const real *at = operands[g].packed + j0 * block;",
+                f"      for (long k = 0; k < m; k++, at += {count} * VL) {{",
+                *(f"        const V a{r} = splat(a[{r} * lda + k]);" for r in range(height)),
             ]
             for jj in range(J):
-                for i, (k, _) in enumerate(group.terms):
+                for i, k in enumerate(accumulators):
                     weight = f"*(const V *)(at + {jj} * block + {i} * VL)"
                     adds = " ".join(f"c{k}_{jj}_{r} += weight * a{r};" for r in range(height))
-                    text.append(f"      {{ const V weight = {weight}; {adds} }}")
-            text += ["    }", "  }"]
+                    text.append(f"        {{ const V weight = {weight}; {adds} }}")
+            text += ["      }", "    }", "  }"]
         values = ", ".join(f"c{k}_{jj}_{r}" for k, jj, r in every)
         text += [f"  const V acc[] = {{ {values} }};"]
         return "\n".join(
             [*text, f"  tail_{label}(K, t, ip, in, w, b0, {height}, j0, {J}, acc);", "}"]
         )
+
+    def operand(self, g: int, group: Group) -> str:
+        (pointer, stride), m = self.place(group.operand), self.spec.sizes[group.operand]
+        return f"{pointer}, K->packed[{g}], {stride}, {self.out.size(m)}"
 
     def packing(self) -> str:
         calls, matrix = [], 0
@@ -538,7 +548,7 @@ def _micro(width: int) -> str:
         body.append(f"    {{ const V l = splat(L[k * 6 + {i}]); {adds} }}")
     ends = [f"  add_to(to[{i}], more[{i}], {v} * VL, count, c{i}_{v});" for i, v in every]
     return "\n".join([
-        f"static void micro_{width}(long rows, const real *L, const real *R, real **to,",
+        f"APART void micro_{width}(long rows, const real *L, const real *R, real **to,",
         "    const int *more, long count) {",
         *(f"  V c{i}_{v} = splat(0);" for i, v in every),
         "  for (long k = 0; k < rows; k++) {", *body, "  }", *ends, "}",
@@ -551,7 +561,7 @@ HEADER = (
 )  # fmt: skip
 
 TAIL = """
-static __attribute__((noinline)) void tail_LABEL(const Kernel *K, long t, long ip, long in, long w,
+APART void tail_LABEL(const Kernel *K, long t, long ip, long in, long w,
     long b0, long R, long j0, long J, const V *acc) {
   const long n = SIZE;
   LOOPS {
@@ -563,7 +573,7 @@ LINES
 }"""
 
 NO_TILES = """
-static void level_LABEL(const Kernel *K, long t, long ip, long in, long w, long b0, long b1,
+APART void level_LABEL(const Kernel *K, long t, long ip, long in, long w, long b0, long b1,
     long j0, long j1) {
   tail_LABEL(K, t, ip, in, w, b0, b1 - b0, j0, j1 - j0, 0);
 }"""
@@ -581,7 +591,7 @@ CASES
 }"""
 
 LEVEL = """
-static void level_LABEL(const Kernel *K, long t, long ip, long in, long w, long b0, long b1,
+APART void level_LABEL(const Kernel *K, long t, long ip, long in, long w, long b0, long b1,
     long j0, long j1) {
   for (; j0 + WIDE <= j1; j0 += WIDE) column_LABEL_WIDE(K, t, ip, in, w, b0, b1, j0);
   for (; j0 < j1; j0++) column_LABEL_1(K, t, ip, in, w, b0, b1, j0);

@@ -12,7 +12,15 @@ from unspool.cells.cell import Bound
 from unspool.engine.call import Call
 from unspool.engine.pages import borrow, empty, give_back
 from unspool.engine.plan import Plan, make_plan
-from unspool.engine.programs import DTYPES, DX, YS, Program, backward_program, forward_program
+from unspool.engine.programs import (
+    DTYPES,
+    DX,
+    YS,
+    Program,
+    backward_program,
+    build_both,
+    forward_program,
+)
 from unspool.engine.saved import Saved
 from unspool.equations.derivative import OUTPUT, recorded
 
@@ -36,8 +44,10 @@ def forward(call: Call, training: bool) -> tuple[list[Tensor], Saved]:
     T, B, _ = xs.shape
     plan = plan_of(call)
     program = forward_program(plan, training)
+    if training and xs.dtype not in program.built:
+        build_both(plan, xs.dtype)
     layout = program.layout(T, B, cell.sizes, xs.element_size())
-    arguments = _Arguments(call, plan)
+    arguments = Arguments(call, plan)
     outputs = {name: empty(xs, T, B, n) for name, n in layout.output_sizes.items()}
     arguments.give(("x", xs), *outputs.items())
     last = [xs.new_empty(B, n) for n in layout.state_sizes]
@@ -59,7 +69,7 @@ def backward(call: Call, saved: Saved, grads: Sequence[Tensor], wants_x: bool) -
     program = backward_program(plan)
     layout = program.layout(T, B, cell.sizes, xs.element_size())
     states = len(eqs.states)
-    arguments = _Arguments(call, plan)
+    arguments = Arguments(call, plan)
     arguments.give(("x", xs), (OUTPUT, grads[0]))
     arguments.give(*zip(map(recorded, call.record), grads[1 + states :], strict=True))
     start, given = buffer.data_ptr(), arguments.given
@@ -85,7 +95,7 @@ def backward(call: Call, saved: Saved, grads: Sequence[Tensor], wants_x: bool) -
     return found
 
 
-class _Arguments:
+class Arguments:
     """Addresses of what a kernel reads, and the tensors that must live until it has run."""
 
     def __init__(self, call: Call, plan: Plan):

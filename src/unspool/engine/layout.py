@@ -61,7 +61,8 @@ class Layout:
             for term in getattr(item, "terms", ())
         ]
         step = B * sum(size(name) * size(operand) for name, operand in terms)
-        self.workers = threads if step >= SMALL else 1
+        alone = 4 if T == 1 else 1  # one step has nobody to wait for the workers it wakes
+        self.workers = threads if step >= SMALL * alone else 1
         outers = sum(size(outer.left) * size(outer.right) for outer in spec.outers)
         everything = T * B * (sum(areas) + outers)
         self.together = threads if everything >= 20 * SMALL else self.workers

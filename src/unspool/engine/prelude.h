@@ -17,6 +17,8 @@ typedef REAL real; /* float or double: -DREAL=... */
 #endif
 #define VL ((long)(BYTES / sizeof(real)))
 typedef real V __attribute__((vector_size(BYTES), aligned(sizeof(real)), may_alias));
+/* A compiler gets through functions quickly one by one, and slowly where they grow together. */
+#define APART static __attribute__((noinline))
 #define IS_FLOAT (sizeof(real) == 4)
 typedef int32_t VI __attribute__((vector_size(BYTES), aligned(4), may_alias));
 typedef struct {
@@ -28,6 +30,8 @@ typedef struct {
   real **packed, **sum, **vec, **grad; const long *gs;
   volatile int *gate;
 } Kernel;
+/* A vector that a product reads at some step, and the matrix laid out for it. */
+typedef struct { const real *p, *packed; long stride, n; } Operand;
 /* A vector over all steps, and a matrix that outer products of two such are added up for. */
 typedef struct { const real *p; long stride, n; } Side;
 typedef struct { real *to; long ld; int add; } Target;

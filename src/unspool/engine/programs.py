@@ -1,6 +1,7 @@
 """What a plan computes in each direction of time, as a kernel: printed, built when it is called."""
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
 
@@ -45,6 +46,15 @@ class Program:
                 self.spec, self.kernel, T, B, sizes, element, threads
             )
         return found
+
+
+def build_both(plan: Plan, dtype: torch.dtype) -> None:
+    """Both directions side by side, so that what cannot be built is known before anything runs."""
+    both = forward_program(plan, True), backward_program(plan)
+    missing = [program for program in both if dtype not in program.built]
+    if missing:
+        with ThreadPoolExecutor(len(missing)) as pool:
+            list(pool.map(lambda program: program.function(dtype), missing))
 
 
 @lru_cache(maxsize=512)

@@ -1,7 +1,7 @@
 """`Recurrent`: any cell, stacked, in one direction or both."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from unspool.cells.cell import Cell
-from unspool.engine import unfold
+from unspool.engine import Stepper, unfold
 from unspool.layers.dropout import Dropout
 from unspool.layers.initial import LearnedState
 from unspool.layers.merge import Merge, MergeDirections, check_merge
@@ -76,10 +76,36 @@ class Recurrent(nn.Module):
         backend: str = "auto",
     ) -> Any:
         """As `unfold`; what is recorded comes as a tuple over layers of tuples over directions."""
+        names = (record,) if isinstance(record, str) else tuple(record)
+        how = _How(lengths, _inside(xs, lengths), names, backend, self.training)
+        ys, states, records = self._run(xs, state, how)
+        return (ys, states, records) if record else (ys, states)
+
+    def stepper(self) -> Callable[..., tuple[Tensor, Any]]:
+        """`y, state = step(x, state)` for x of shape (B, I), as in evaluation, without gradients.
+
+        It takes a copy of the weights: make a new one when they have changed.
+        """
+        cells = [cell for layer in self.layers for cell in _cells(layer)]
+        if len(cells) > len(self.layers):
+            raise ValueError("a layer that also reads backwards has no next step to take")
+        xs = torch.empty(1, 1, self.input_size)
+        masks = [self.dropout.masks(cell, xs, training=False) for cell in cells]
+        steppers = {cell: Stepper(cell, mask) for cell, mask in zip(cells, masks, strict=True)}
+        how = _How(None, None, (), "auto", False, steppers)
+
+        @torch.no_grad()
+        def step(x: Tensor, state: Sequence[Sequence[Any]] | None = None) -> tuple[Tensor, Any]:
+            ys, last, _ = self._run(x[None], state, how)
+            return ys[0], last
+
+        return step
+
+    def _run(
+        self, xs: Tensor, state: Sequence[Sequence[Any]] | None, how: "_How"
+    ) -> tuple[Tensor, tuple[Any, ...], tuple[Any, ...]]:
         if state is not None and len(state) != len(self.layers):
             raise ValueError(f"the state covers {len(self.layers)} layers; got {len(state)}")
-        names = (record,) if isinstance(record, str) else tuple(record)
-        how = _How(lengths, _inside(xs, lengths), names, backend)
         states, records = [], []
         below = up = ys = xs
         for index, layer in enumerate(self.layers):
@@ -89,12 +115,12 @@ class Recurrent(nn.Module):
             if self.skip == "residual":
                 ys = self.residuals[index](inputs, ys, how.inside)
             if index + 1 < len(self.layers):
-                up = self.dropout.drop_between(ys, self.training)
+                up = self.dropout.drop_between(ys, how.training)
             if self.skip == "dense":
                 below = torch.cat((below, up), -1) if index + 1 < len(self.layers) else below
             states.append(last)
             records.append(recorded)
-        return (ys, tuple(states), tuple(records)) if record else (ys, tuple(states))
+        return ys, tuple(states), tuple(records)
 
 
 @dataclass(frozen=True)
@@ -105,6 +131,8 @@ class _How:
     inside: Tensor | None
     record: tuple[str, ...]
     backend: str
+    training: bool
+    steppers: Mapping[Any, Stepper] | None = None
 
 
 class _Layer(nn.Module):
@@ -132,16 +160,19 @@ class _Layer(nn.Module):
         if len(state) != len(self.cells):
             count = f"{len(self.cells)} direction{'s' * (len(self.cells) > 1)}"
             raise ValueError(f"a layer's state covers {count}; got {len(state)}")
-        xs = dropout.drop_inputs(xs, self.training)
+        xs = dropout.drop_inputs(xs, how.training)
         outputs, last, records = [], [], []
         for cell, start, reverse in zip(self.cells, state, (False, True), strict=False):
+            if how.steppers is not None:
+                y, end = how.steppers[cell](xs[0], start)
+                return y[None], (end,), ()
             ys, end, *recorded = unfold(
                 cell,
                 xs,
                 start,
                 lengths=how.lengths,
                 reverse=reverse,
-                masks=dropout.masks(cell, xs, self.training),
+                masks=dropout.masks(cell, xs, how.training),
                 backend=how.backend,
                 record=how.record,
             )
@@ -150,6 +181,11 @@ class _Layer(nn.Module):
             records += recorded
         ys = outputs[0] if self.merge is None else self.merge(*outputs, how.inside)
         return ys, tuple(last), tuple(records)
+
+
+def _cells(layer: nn.Module) -> nn.ModuleList:
+    assert isinstance(layer, _Layer)
+    return layer.cells
 
 
 def _inside(xs: Tensor, lengths: Tensor | Sequence[int] | None) -> Tensor | None:
