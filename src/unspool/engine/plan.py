@@ -193,6 +193,7 @@ def make_plan(equations: Equations, record: tuple[str, ...] = (), hoist: bool = 
     forward = maker.loop(eqs.lines, moving, set(eqs.carried.values()))
     flows = {from_next(state) for state in eqs.states}
     roots = {adjoint(state) for state in eqs.states if derived.has(state)}
+    maker.numbers, maker.mark = itertools.count(1), ".b"  # the same whatever came before
     maker.start(derived.lines, flows)
     outers = tuple(
         (matrix, maker.name_of(maker.visit(outer.left)), maker.name_of(maker.visit(outer.right)))
@@ -241,7 +242,7 @@ class _Maker:
 
     def __init__(self, equations: Equations, sizes: dict[str, Size]):
         self.equations, self.sizes = equations, sizes
-        self.numbers = itertools.count(1)
+        self.numbers, self.mark = itertools.count(1), "."  # no name of the language has a dot
         self.items: list[Item] = []
         self.known: dict[object, str] = {}  # what has a name already: equal things are done once
         self.moving: set[str] = set()  # names that depend on what the loop carries
@@ -278,7 +279,7 @@ class _Maker:
     def named(self, prefix: str, size: Size, key: object, make: Callable[[str], Item]) -> Name:
         """The name of an item, which is made unless an equal one exists."""
         if key not in self.known:
-            name = f"{prefix}.{next(self.numbers)}"  # no name of the language has a dot
+            name = f"{prefix}{self.mark}{next(self.numbers)}"
             self.known[key], self.sizes[name] = name, size
             self.add(make(name))
         return Name(self.known[key])
