@@ -39,15 +39,20 @@ typedef struct { real *to; long ld; int add; } Target;
 #define SLICE(n) BLOCKS(n) * w / K->workers, BLOCKS(n) * (w + 1) / K->workers
 enum { CHUNK = 48, BLOCK = 256, PANELS = 8 }; /* rows and columns that are taken at a time */
 static inline V splat(real x) { return x - (V){0}; }
-static inline V load(const real *p, long count) {
-  if (count >= VL) return *(const V *)p;
+APART V load_some(const real *p, long count) {
   V v = splat(0);
   for (long i = 0; i < count; i++) v[i] = p[i];
   return v;
 }
-static inline void store(real *p, V v, long count) {
-  if (count >= VL) { *(V *)p = v; return; }
+APART void store_some(real *p, V v, long count) {
   for (long i = 0; i < count; i++) p[i] = v[i];
+}
+static inline V load(const real *p, long count) {
+  return count >= VL ? *(const V *)p : load_some(p, count);
+}
+static inline void store(real *p, V v, long count) {
+  if (count >= VL) *(V *)p = v;
+  else store_some(p, v, count);
 }
 static inline V pick(__typeof__((V){0} < (V){0}) mask, V a, V b) {
   typedef __typeof__(mask) M;
@@ -72,7 +77,7 @@ static long join(Kernel *K, long asked) {
 #endif
   return 0;
 }
-static inline void add_to(real *row, int more, long at, long count, V v) {
+APART void add_to(real *row, int more, long at, long count, V v) {
   if (!row) return;
   if (more) v = v + load(row + at, count - at);
   store(row + at, v, count - at);
