@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from unspool.cells.cell import Bound
+from unspool.cells.state import state_type
 from unspool.engine import unfold
 from unspool.equations.roles import equations
 
@@ -72,6 +73,7 @@ class _TorchLayer(nn.Module):
         self._check_arguments()
         self.directions, self._gates = 1 + bidirectional, gates or "-"
         self.equations = equations(text(bias, bool(proj_size)))
+        state_type(self.equations.states)  # exists before torch.compile looks for it
         for layer in range(num_layers):
             for direction in range(self.directions):
                 for name, shape in self._shapes(layer).items():

@@ -194,3 +194,44 @@ def test_outputs_changed_in_place_never_give_wrong_gradients(backend: str, text:
             same(list(torch.autograd.grad(loss, wanted)), list(expected))
         except RuntimeError as error:
             assert "modified by an inplace operation" in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("backend", ["reference", *BACKENDS])
+@every_cell
+@pytest.mark.parametrize("reverse", [False, True])
+def test_recomputing_changes_nothing(
+    backend: str, kind: us.CellType, sizes: dict[str, int], reverse: bool
+) -> None:
+    cell = build(kind, sizes)
+    xs, state = inputs(cell, T=7, B=4)
+    how: dict[str, Any] = {"reverse": reverse, "backend": backend}
+    how["masks"] = us.draw_masks(cell, xs, zoneout=0.3, recurrent=0.3, weights=0.3)
+    how |= {"lengths": torch.tensor([7, 0, 3, 5]), "record": kind.equations.recordable}
+    weights: list[Tensor] = []
+    expected = results(cell, xs, state, weights, **how)
+    same(results(cell, xs, state, weights, recompute=3, **how), expected)
+
+
+def test_recomputing_keeps_less() -> None:
+    """Counted where autograd keeps it: a few states, not all lines of all steps."""
+    cell, xs = us.cells.LSTM(8, 8), torch.randn(64, 2, 8)
+
+    def kept(recompute: int | None) -> int:
+        sizes: list[int] = []
+
+        def pack(tensor: Tensor) -> Tensor:
+            sizes.append(tensor.numel())
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            us.unfold(cell, xs, recompute=recompute)
+        return sum(sizes) - sum(parameter.numel() for parameter in cell.parameters())
+
+    assert kept(None) > 6 * 64 * 2 * 8
+    assert kept(8) < kept(None) / 4
+
+
+@pytest.mark.parametrize("steps", [0, -1, 2.5, True])
+def test_recompute_is_a_number_of_steps(steps: Any) -> None:
+    with pytest.raises(ValueError, match="recompute is a number of steps"):
+        us.unfold(us.cells.LSTM(2, 2), torch.zeros(3, 1, 2), recompute=steps)

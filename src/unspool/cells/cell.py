@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from unspool.cells import init as initialise
-from unspool.cells.state import make_state
+from unspool.cells.state import make_state, state_type
 from unspool.equations.evaluate import run
 from unspool.equations.expr import Expr
 from unspool.equations.program import Equations
@@ -94,6 +94,7 @@ class Cell(nn.Module):
         super().__init__()
         check_sizes(kind, sizes)
         self.kind, self.sizes = kind, dict(sizes)
+        state_type(kind.equations.states)  # exists before torch.compile looks for it
         for name in kind.equations.parameters:
             shape = [size.value(sizes) for size in kind.equations.shape(name)]
             # register_parameter refuses names such as `half` that nn.Module has for itself

@@ -3,18 +3,22 @@
 import keyword
 from collections import namedtuple
 from collections.abc import Iterable
-from functools import cache
 from typing import Any
 
 from torch import Tensor
 
+_types: dict[tuple[str, ...], Any] = {}  # not functools.cache: torch.compile looks through that
 
-@cache
+
 def state_type(names: tuple[str, ...]) -> Any:
-    """The NamedTuple class of these states; the same names always give the same class.
+    """The NamedTuple class of these states; the same names always give the same class."""
+    if names not in _types:
+        _types[names] = _make_type(names)
+    return _types[names]
 
-    A name that Python reserves gets an underscore behind it: `lambda_`.
-    """
+
+def _make_type(names: tuple[str, ...]) -> Any:
+    """A name that Python reserves gets an underscore behind it: `lambda_`."""
     fields: list[str] = []
     for name in names:
         field = name + "_" if keyword.iskeyword(name) else name

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from unspool.cells.cell import Bound
 from unspool.engine.call import Call
+from unspool.engine.layout import Layout
 from unspool.engine.pages import borrow, empty, give_back
 from unspool.engine.plan import Plan, make_plan
 from unspool.engine.programs import (
@@ -35,6 +36,14 @@ def plan_of(call: Call) -> Plan:
     """The plan whose products of the input stand where they cost least."""
     assert isinstance(call.cell, Bound)
     return make_plan(call.cell.equations, call.record, call.xs.shape[1] < FEW_ROWS)
+
+
+def layout_of(call: Call) -> Layout:
+    """What a forward pass for training lays out."""
+    assert isinstance(call.cell, Bound)
+    T, B, _ = map(int, call.xs.shape)
+    program = forward_program(plan_of(call), True)
+    return program.layout(T, B, call.cell.sizes, call.xs.element_size())
 
 
 def forward(call: Call, training: bool) -> tuple[list[Tensor], Saved]:
@@ -129,7 +138,7 @@ class Arguments:
     def run(
         self,
         program: Program,
-        layout: Any,
+        layout: Layout,
         like: Tensor,
         saved: int,
         backwards: bool,

@@ -415,9 +415,13 @@ def plan_text(plan: Plan) -> str:
     matrices = [f"{m}: one product of all steps" for m in plan.derived.matrices]
     vectors = [f"{v}: one sum over all steps" for v in plan.derived.vectors]
     rows += ["Parameter gradients, after the loop", *(f"    {row}" for row in matrices + vectors)]
-    inside = {item.name for item in plan.forward.inside}
-    saved = ", ".join(n for n in plan.saved if n in inside) or "nothing but the states"
-    return "\n".join([*rows, f"Saved for the backward pass, each step: {saved}"])
+    eqs = plan.equations
+    lines = [name for name in plan.saved if name not in eqs.carried.values()]
+    kept = [*lines, *eqs.states]
+    numbers = sum((plan.sizes[name] for name in kept), Size())
+    rows += ["Kept for the backward pass, each step of each row"]
+    rows += [f"    {', '.join(kept)}: {numbers} numbers, beside the input"]
+    return "\n".join(rows)
 
 
 def _rows(items: Iterable[Item]) -> list[str]:

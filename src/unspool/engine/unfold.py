@@ -5,14 +5,18 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
+import torch
 from torch import Tensor
 
+from unspool.cells.cell import Bound, Cell
 from unspool.engine import cpu, planned
 from unspool.engine.autograd import only_reference, unfold_with
 from unspool.engine.c_build import CannotBuild
 from unspool.engine.c_source import CannotPrint
 from unspool.engine.call import Call, prepare, without_autocast
 from unspool.engine.masks import Masks
+from unspool.engine.op import unfold_compiled
+from unspool.engine.recompute import in_chunks
 from unspool.engine.reference import unfold_reference
 
 Unfolded = tuple[Tensor, Any, dict[str, Tensor]]
@@ -76,6 +80,7 @@ def unfold(
     masks: Masks | None = None,
     backend: str = "auto",
     record: Sequence[str] = (),
+    recompute: int | None = None,
 ) -> Any:
     """Runs a cell over `xs` (T, B, I): `ys, state = unfold(cell, xs)`.
 
@@ -84,13 +89,24 @@ def unfold(
     returned state is the row's own last one (its initial one if the length is 0), and what
     stands in the padding changes nothing. `reverse` runs from the last step of each row to its
     first. `masks` come from `draw_masks`. With `record` a third value holds the named lines by
-    step, (T, B, n): a state's name means its new value.
+    step, (T, B, n): a state's name means its new value. With `recompute` training keeps the state
+    of every so many steps alone, and runs what lies between again when gradients are taken.
 
     The recurrence runs in the dtype of the cell's parameters, under autocast too.
     """
     if backend not in BACKENDS:
         raise ValueError(f"there is no backend {backend!r}; choose one of {', '.join(BACKENDS)}")
+    if torch.compiler.is_compiling() and isinstance(cell, Cell | Bound) and backend != "reference":
+        if recompute is not None:
+            raise ValueError("inside torch.compile its own planner decides what runs again")
+        names = (record,) if isinstance(record, str) else tuple(record)
+        bound = cell.bind() if isinstance(cell, Cell) else cell
+        found = unfold_compiled(bound, xs, state, lengths, reverse, masks, backend, names)
+        return found if record else found[:2]
     call = prepare(cell, xs, state, lengths=lengths, reverse=reverse, masks=masks, record=record)
     with without_autocast(call.xs.device.type):
-        ys, last, recorded = BACKENDS[backend](call)
+        if recompute is None:
+            ys, last, recorded = BACKENDS[backend](call)
+        else:
+            ys, last, recorded = in_chunks(BACKENDS[backend], call, recompute)
     return (ys, last, recorded) if record else (ys, last)

@@ -74,10 +74,11 @@ class Recurrent(nn.Module):
         lengths: Tensor | Sequence[int] | None = None,
         record: Sequence[str] = (),
         backend: str = "auto",
+        recompute: int | None = None,
     ) -> Any:
         """As `unfold`; what is recorded comes as a tuple over layers of tuples over directions."""
         names = (record,) if isinstance(record, str) else tuple(record)
-        how = _How(lengths, _inside(xs, lengths), names, backend, self.training)
+        how = _How(lengths, _inside(xs, lengths), names, backend, self.training, recompute)
         ys, states, records = self._run(xs, state, how)
         return (ys, states, records) if record else (ys, states)
 
@@ -92,7 +93,7 @@ class Recurrent(nn.Module):
         xs = torch.empty(1, 1, self.input_size)
         masks = [self.dropout.masks(cell, xs, training=False) for cell in cells]
         steppers = {cell: Stepper(cell, mask) for cell, mask in zip(cells, masks, strict=True)}
-        how = _How(None, None, (), "auto", False, steppers)
+        how = _How(None, None, (), "auto", False, None, steppers)
 
         @torch.no_grad()
         def step(x: Tensor, state: Sequence[Sequence[Any]] | None = None) -> tuple[Tensor, Any]:
@@ -132,6 +133,7 @@ class _How:
     record: tuple[str, ...]
     backend: str
     training: bool
+    recompute: int | None
     steppers: Mapping[Any, Stepper] | None = None
 
 
@@ -175,6 +177,7 @@ class _Layer(nn.Module):
                 masks=dropout.masks(cell, xs, how.training),
                 backend=how.backend,
                 record=how.record,
+                recompute=how.recompute,
             )
             outputs.append(ys)
             last.append(end)

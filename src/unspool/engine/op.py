@@ -1,0 +1,209 @@
+"""`unfold` as one operator of torch, for torch.compile and torch.export.
+
+A graph cannot hold a cell, but it can hold its equations: the operator takes their text. In eager
+mode the same kernels run under an autograd function, which is quicker to call.
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from unspool.cells.cell import Bound
+from unspool.cells.state import make_state
+from unspool.engine import cpu, planned
+from unspool.engine.c_build import CannotBuild
+from unspool.engine.c_source import CannotPrint
+from unspool.engine.call import Call, prepare
+from unspool.engine.masks import Masks
+from unspool.engine.programs import build_both
+from unspool.engine.saved import Saved
+from unspool.equations.roles import equations as parse
+
+GIVEN = (
+    "str equations, str[] size_names, int[] sizes, Tensor xs, Tensor[] state, "
+    "str[] names, Tensor[] parameters, Tensor? lengths, str[] keep, Tensor[] keep_masks, "
+    "str[] operands, Tensor[] operand_masks, str[] record, bool reverse, str backend"
+)
+
+
+class Given(NamedTuple):
+    """What both operators are given first, in the order of their schema."""
+
+    equations: str
+    size_names: list[str]
+    sizes: list[int]
+    xs: Tensor
+    state: list[Tensor]
+    names: list[str]
+    parameters: list[Tensor]
+    lengths: Tensor | None
+    keep: list[str]
+    keep_masks: list[Tensor]
+    operands: list[str]
+    operand_masks: list[Tensor]
+    record: list[str]
+    reverse: bool
+    backend: str
+
+    def call(self) -> Call:
+        sizes = dict(zip(self.size_names, self.sizes, strict=True))
+        tensors = dict(zip(self.names, self.parameters, strict=True))
+        masks = Masks(
+            dict(zip(self.keep, self.keep_masks, strict=True)),
+            dict(zip(self.operands, self.operand_masks, strict=True)),
+        )
+        return prepare(
+            Bound(parse(self.equations), sizes, tensors),
+            self.xs,
+            self.state,
+            lengths=self.lengths,
+            reverse=self.reverse,
+            masks=masks,
+            record=tuple(self.record),
+        )
+
+    def shapes(self) -> Call:
+        """Without lengths, whose numbers are not known while a graph is made."""
+        return self._replace(lengths=None).call()
+
+
+@torch.library.custom_op(
+    "unspool::unfold", mutates_args=(), schema=f"({GIVEN}, bool training) -> Tensor[]"
+)
+def unfold_op(*arguments: Any) -> list[Tensor]:
+    """ys, the last state, the recorded lines; in training also what the backward pass reads."""
+    given, training = Given(*arguments[:-1]), arguments[-1]
+    call = given.call()
+    backend = _backend(call, given.backend)
+    outputs, saved = backend.forward(call, training)
+    return [*outputs, *(saved.tensors if training and backend is cpu else [])]
+
+
+@unfold_op.register_fake
+def _(*arguments: Any) -> list[Tensor]:
+    given, training = Given(*arguments[:-1]), arguments[-1]
+    call = given.shapes()
+    cell, xs = call.cell, call.xs
+    assert isinstance(cell, Bound)
+    T, B, _ = xs.shape
+    found = [xs.new_empty(T, B, cell.output_size)]
+    found += [xs.new_empty(B, n) for n in cell.state_sizes.values()]
+    names = [cell.equations.carried.get(name, name) for name in call.record]
+    found += [xs.new_empty(T, B, cell.size(name)) for name in names]
+    if training and _backend(call, given.backend) is cpu:
+        found.append(xs.new_empty(cpu.layout_of(call).saved_length))
+    return found
+
+
+@torch.library.custom_op(
+    "unspool::unfold_backward",
+    mutates_args=(),
+    schema=f"({GIVEN}, Tensor[] saved, Tensor[] grads) -> Tensor[]",
+)
+def backward_op(*arguments: Any) -> list[Tensor]:
+    """Gradients of xs, of each state, of each parameter."""
+    *given, saved, grads = arguments
+    call = Given(*given).call()
+    if saved:
+        found = cpu.backward(call, Saved(saved, cpu.layout_of(call)), grads, True)
+    else:
+        again = planned.forward(call, training=True)[1]
+        found = planned.backward(call, again, grads, True)
+        found = {name: gradient.clone() for name, gradient in found.items()}  # own memory
+    assert isinstance(call.cell, Bound)
+    tensors = {"x": call.xs, **dict(zip(call.cell.equations.states, call.state, strict=True))}
+    tensors |= call.cell.tensors
+    return [found[n] if n in found else torch.zeros_like(t) for n, t in tensors.items()]
+
+
+@backward_op.register_fake
+def _(*arguments: Any) -> list[Tensor]:
+    given = Given(*arguments[:-2])
+    return [t.new_empty(t.shape) for t in (given.xs, *given.state, *given.parameters)]
+
+
+LISTS = ("state", "parameters", "keep_masks", "operand_masks")
+
+
+def _setup(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
+    given = Given(*inputs[:-1])
+    saved = output[1 + len(given.state) + len(given.record) :]
+    lists = [*(getattr(given, name) for name in LISTS), saved]
+    ctx.counts = [len(tensors) for tensors in lists]
+    ctx.save_for_backward(given.xs, given.lengths, *itertools.chain(*lists))
+    ctx.given = given._replace(**dict.fromkeys(("xs", "lengths", *LISTS)))
+
+
+def _backward(ctx: Any, grads: list[Tensor]) -> tuple[Any, ...]:
+    xs, lengths, *rest = ctx.saved_tensors
+    held = iter(rest)
+    *lists, saved = (list(itertools.islice(held, count)) for count in ctx.counts)
+    given = ctx.given._replace(xs=xs, lengths=lengths, **dict(zip(LISTS, lists, strict=True)))
+    outputs = 1 + len(given.state) + len(given.record)
+    found = torch.ops.unspool.unfold_backward(*given, saved, list(grads[:outputs]))
+    states = 1 + len(given.state)
+    nothing = Given(*map(_no_gradient, given))
+    by_argument = nothing._replace(xs=found[0], state=found[1:states], parameters=found[states:])
+    return (*by_argument, None)
+
+
+def _no_gradient(argument: Any) -> Any:
+    """What torch wants to see for an argument: lists of tensors stay lists."""
+    if isinstance(argument, list) and all(isinstance(one, Tensor) for one in argument):
+        return [None] * len(argument)
+    return None
+
+
+unfold_op.register_autograd(_backward, setup_context=_setup)
+
+
+def unfold_compiled(
+    bound: Bound,
+    xs: Tensor,
+    state: Sequence[Tensor] | None,
+    lengths: Tensor | Sequence[int] | None,
+    reverse: bool,
+    masks: Masks | None,
+    backend: str,
+    record: tuple[str, ...],
+) -> tuple[Tensor, Any, dict[str, Tensor]]:
+    """The operator, called from inside a graph that is being made."""
+    masks = Masks() if masks is None else masks
+    eqs, (T, B, _) = bound.equations, xs.shape
+    parameters = [_masked(t, masks.weights.get(n)) for n, t in bound.tensors.items()]
+    if state is None:
+        state = [xs.new_zeros(B, bound.size(name)) for name in eqs.states]
+    keep = [
+        mask if isinstance(mask, Tensor) else xs.new_full((T, B, bound.size(name)), mask)
+        for name, mask in masks.keep.items()
+    ]
+    training = torch.is_grad_enabled()
+    found = torch.ops.unspool.unfold(
+        eqs.text, list(bound.sizes), list(bound.sizes.values()), xs, list(state),
+        list(bound.tensors), parameters, None if lengths is None else torch.as_tensor(lengths),
+        list(masks.keep), keep, list(masks.operands), list(masks.operands.values()),
+        list(record), reverse, backend, training,
+    )  # fmt: skip
+    count = 1 + len(eqs.states)
+    lines = dict(zip(record, found[count : count + len(record)], strict=True))
+    return found[0], make_state(eqs.states, found[1:count]), lines
+
+
+def _masked(tensor: Tensor, mask: Tensor | None) -> Tensor:
+    return tensor if mask is None else tensor * mask.to(tensor.dtype)
+
+
+def _backend(call: Call, backend: str) -> Any:
+    """The kernels wherever they can run; else the planned loop, which runs anew backwards."""
+    if backend in ("planned", "reference") or not cpu.takes(call) or not call.xs.numel():
+        return planned
+    try:
+        build_both(cpu.plan_of(call), call.xs.dtype)
+    except (CannotPrint, CannotBuild) as error:
+        if backend == "cpu":
+            raise ValueError(f"the cpu backend cannot run this cell: {error}") from None
+        return planned
+    return cpu
