@@ -53,6 +53,11 @@ def accumulators() -> int:
     return 24 if wide else 12
 
 
+def multiplies_halves() -> bool:
+    """Whether there are instructions for products of bfloat16, added up in float."""
+    return "avx512_bf16" in processor()
+
+
 def cache_folder() -> Path:
     """A folder of the user's own; nobody else may write there, since what is in it is run."""
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

@@ -57,6 +57,7 @@ class Group:
     size: Size
     operand: str
     terms: tuple[tuple[int, Term], ...]  # (which accumulator, term)
+    half: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ class Spec:
     vectors: frozenset[str]
     masks: frozenset[str]
     outers: tuple[Outer, ...] = ()
+    half: bool = False  # the loop's products in bfloat16, added up in float
 
 
 @dataclass
@@ -203,7 +205,8 @@ class _Printer:
         run = run.replace("OUTERS", self.outers()).replace("SUMS", self.sums())
         run = run.replace("ZERO", self.zeros()).replace("FIELDS", self.fields())
         shared = self.outer_functions() if self.spec.outers else []
-        self.out.source = "\n".join(['#include "prelude.h"', *shared, *functions, run])
+        head = "#define HALF" if self.spec.half else ""
+        self.out.source = "\n".join([head, '#include "prelude.h"', *shared, *functions, run])
         return self.out
 
     def level(self, where: str, k: int, level: Sequence[Work]) -> tuple[list[str], list[str]]:
@@ -224,9 +227,13 @@ class _Printer:
             label = f"{where}_{k}_{self.out.sizes.index(size)}"
             sums = [item for item in items if isinstance(item, Accumulate)]
             functions.append(self.tail(label, size, items, sums, where))
+            half, first = self.spec.half and where == "loop", len(self.out.groups)
             functions.append(
-                self.tiles(label, size, sums) if sums else NO_TILES.replace("LABEL", label)
+                self.tiles(label, size, sums, half) if sums else NO_TILES.replace("LABEL", label)
             )
+            if half:
+                made = list(enumerate(self.out.groups))[first:]
+                calls += [self.halving(g, group) for g, group in made]
             slices = "0, K->B, SLICE({n})" if where == "loop" else "b0, b1, 0, BLOCKS({n})"
             calls.append(f"level_{label}(K, t, ip, in, w, {slices.format(n=n)});")
         return functions, calls
@@ -365,7 +372,7 @@ class _Printer:
 
     # --- products ------------------------------------------------------------------------
 
-    def tiles(self, label: str, size: Size, sums: list[Accumulate]) -> str:
+    def tiles(self, label: str, size: Size, sums: list[Accumulate], half: bool) -> str:
         """Tiles of several heights, and the walk of a worker over its units and rows."""
         by_operand: dict[str, list[tuple[int, Term]]] = {}
         for k, item in enumerate(sums):
@@ -373,7 +380,7 @@ class _Printer:
                 by_operand.setdefault(term.operand, []).append((k, term))
         first = len(self.out.groups)
         for operand, terms in by_operand.items():
-            self.out.groups.append(Group(size, operand, tuple(terms)))
+            self.out.groups.append(Group(size, operand, tuple(terms), half))
         groups = list(enumerate(self.out.groups))[first:]
         wide = max(1, 4 // len(sums))
         highest = max(1, min(6, self.registers // (len(sums) * wide)))
@@ -404,6 +411,7 @@ class _Printer:
             patterns.setdefault(tuple(k for k, _ in group.terms), []).append((g, group))
         for accumulators, alike in patterns.items():
             count = len(accumulators)
+            multiply = "add_pairs" if alike[0][1].half else "add_product"
             sides = [f"{{ {self.operand(g, group)} }}" for g, group in alike]
             text += [
                 f"  {{ const Operand operands[] = {{ {', '.join(sides)} }};",
@@ -413,12 +421,15 @@ class _Printer:
                 "      const real *a = operands[g].p + b0 * lda;",
                 "      const real *at = operands[g].packed + j0 * block;",
                 f"      for (long k = 0; k < m; k++, at += {count} * VL) {{",
-                *(f"        const V a{r} = splat(a[{r} * lda + k]);" for r in range(height)),
+                *(f"        const V a{r} = every(a + {r} * lda + k);" for r in range(height)),
             ]
             for jj in range(J):
                 for i, k in enumerate(accumulators):
                     weight = f"*(const V *)(at + {jj} * block + {i} * VL)"
-                    adds = " ".join(f"c{k}_{jj}_{r} += weight * a{r};" for r in range(height))
+                    sums_at = [f"c{k}_{jj}_{r}" for r in range(height)]
+                    adds = " ".join(
+                        f"{c} = {multiply}({c}, weight, a{r});" for r, c in enumerate(sums_at)
+                    )
                     text.append(f"        {{ const V weight = {weight}; {adds} }}")
             text += ["      }", "    }", "  }"]
         values = ", ".join(f"c{k}_{jj}_{r}" for k, jj, r in every)
@@ -429,7 +440,16 @@ class _Printer:
 
     def operand(self, g: int, group: Group) -> str:
         (pointer, stride), m = self.place(group.operand), self.spec.sizes[group.operand]
+        if group.half:
+            pairs = f"PAIRS({self.out.size(m)})"
+            return f"K->half[{g}] + w * K->B * {pairs}, K->packed[{g}], {pairs}, {pairs}"
         return f"{pointer}, K->packed[{g}], {stride}, {self.out.size(m)}"
+
+    def halving(self, g: int, group: Group) -> str:
+        """Each worker has the vectors that it reads as pairs of bfloat16."""
+        (pointer, stride), m = self.place(group.operand), self.spec.sizes[group.operand]
+        n = self.out.size(m)
+        return f"halve({pointer}, {stride}, K->B, {n}, K->half[{g}] + w * K->B * PAIRS({n}));"
 
     def packing(self) -> str:
         calls, matrix = [], 0
@@ -438,7 +458,8 @@ class _Printer:
             for i, (_, term) in enumerate(group.terms):
                 where = f"K->m[{matrix}], K->rs[{matrix}], K->cs[{matrix}], {term.sign}"
                 into = f"K->packed[{g}], {len(group.terms)}, {i}"
-                calls.append(f"    pack({into}, {where}, {n}, {m}, w, K->workers);")
+                pack = "pack_pairs" if group.half else "pack"
+                calls.append(f"    {pack}({into}, {where}, {n}, {m}, w, K->workers);")
                 matrix += 1
         return "\n".join(calls)
 
@@ -516,7 +537,8 @@ class _Printer:
         rows = {
             "n": len(out.sizes), "ms": 2 * len(out.masks), "p": len(out.arrays), "s": states,
             "first": states, "last": states, "m": matrices, "rs": matrices, "cs": matrices,
-            "packed": len(out.groups), "sum": sums, "vec": sums, "grad": outers, "gs": outers,
+            "packed": len(out.groups), "half": len(out.groups), "sum": sums, "vec": sums,
+            "grad": outers, "gs": outers,
         }  # fmt: skip
         text = [
             f".{name} = {'(void *)' * (name in ('on', 'red', 'panel'))}a[{k}]"

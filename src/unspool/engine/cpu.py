@@ -46,15 +46,15 @@ def layout_of(call: Call) -> Layout:
     return program.layout(T, B, call.cell.sizes, call.xs.element_size())
 
 
-def forward(call: Call, training: bool) -> tuple[list[Tensor], Saved]:
+def forward(call: Call, training: bool, half: bool = False) -> tuple[list[Tensor], Saved]:
     """Outputs: ys, the last state, the recorded lines."""
     cell, xs = call.cell, call.xs.contiguous()
     assert isinstance(cell, Bound)
     T, B, _ = xs.shape
     plan = plan_of(call)
-    program = forward_program(plan, training)
+    program = forward_program(plan, training, half)
     if training and xs.dtype not in program.built:
-        build_both(plan, xs.dtype)
+        build_both(plan, xs.dtype, half)
     layout = program.layout(T, B, cell.sizes, xs.element_size())
     arguments = Arguments(call, plan)
     outputs = {name: empty(xs, T, B, n) for name, n in layout.output_sizes.items()}
@@ -68,14 +68,16 @@ def forward(call: Call, training: bool) -> tuple[list[Tensor], Saved]:
     return found, Saved([saved], layout)
 
 
-def backward(call: Call, saved: Saved, grads: Sequence[Tensor], wants_x: bool) -> dict[str, Tensor]:
+def backward(
+    call: Call, saved: Saved, grads: Sequence[Tensor], wants_x: bool, half: bool = False
+) -> dict[str, Tensor]:
     """Gradients by name: x, each state, each parameter of the equations."""
     cell, (buffer,), before = call.cell, saved.tensors, saved.rest
     assert isinstance(cell, Bound)
     plan = plan_of(call)
     eqs, xs = plan.equations, call.xs.contiguous()
     T, B, _ = xs.shape
-    program = backward_program(plan)
+    program = backward_program(plan, half)
     layout = program.layout(T, B, cell.sizes, xs.element_size())
     states = len(eqs.states)
     arguments = Arguments(call, plan)

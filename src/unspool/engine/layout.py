@@ -54,6 +54,7 @@ class Layout:
             self._use((value[g.size] + lanes) * size(g.operand) * len(g.terms))
             for g in kernel.groups
         ]
+        self.half = [0] * len(kernel.groups)
         terms = [
             (item.name, term.operand)
             for level in spec.levels
@@ -63,6 +64,9 @@ class Layout:
         step = B * sum(size(name) * size(operand) for name, operand in terms)
         alone = 4 if T == 1 else 1  # one step has nobody to wait for the workers it wakes
         self.workers = threads if step >= SMALL * alone else 1
+        for k, group in enumerate(kernel.groups):
+            if group.half:
+                self.half[k] = self._use(self.workers * B * (size(group.operand) + 1) // 2 + 16)
         outers = sum(size(outer.left) * size(outer.right) for outer in spec.outers)
         everything = T * B * (sum(areas) + outers)
         self.together = threads if everything >= 20 * SMALL else self.workers
@@ -132,6 +136,7 @@ class Layout:
         found += [columns if transposed else rows for _, rows, columns, transposed in terms]
         found += [rows if transposed else columns for _, rows, columns, transposed in terms]
         found += [work + place for place in self.packed]
+        found += [work + place for place in self.half]
         found += [work + place for place in self.sums]
         found += vectors
         found += [address for address, _ in gradients]

@@ -27,7 +27,7 @@ typedef struct {
   const long *n, *ms;
   real **p, **s, **first, **last;
   real **m; const long *rs, *cs;
-  real **packed, **sum, **vec, **grad; const long *gs;
+  real **packed, **half, **sum, **vec, **grad; const long *gs;
   volatile int *gate;
 } Kernel;
 /* A vector that a product reads at some step, and the matrix laid out for it. */
@@ -35,10 +35,13 @@ typedef struct { const real *p, *packed; long stride, n; } Operand;
 /* A vector over all steps, and a matrix that outer products of two such are added up for. */
 typedef struct { const real *p; long stride, n; } Side;
 typedef struct { real *to; long ld; int add; } Target;
+#define PAIRS(n) (((n) + 1) / 2)
 #define BLOCKS(n) (((n) + VL - 1) / VL)
 #define SLICE(n) BLOCKS(n) * w / K->workers, BLOCKS(n) * (w + 1) / K->workers
 enum { CHUNK = 48, BLOCK = 256, PANELS = 8 }; /* rows and columns that are taken at a time */
 static inline V splat(real x) { return x - (V){0}; }
+static inline V every(const real *p) { return splat(*p); } /* a copy of the bits, pairs too */
+static inline V add_product(V sum, V a, V b) { return sum + a * b; }
 APART V load_some(const real *p, long count) {
   V v = splat(0);
   for (long i = 0; i < count; i++) v[i] = p[i];
@@ -66,6 +69,39 @@ static void meet(const Kernel *K, long *turn) {
   for (int spins = 0; __atomic_load_n(K->gate, __ATOMIC_ACQUIRE) - goal < 0; spins++)
     if (spins > 2000) { sched_yield(); spins = 0; }
 }
+#ifdef HALF
+/* Two bfloat16 stand in the place of a float; their products are added up in float. */
+#include <immintrin.h>
+static inline V add_pairs(V sum, V a, V b) {
+  return (V)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b);
+}
+static inline uint32_t to_half(float x) { /* to the nearest, ties to even */
+  uint32_t bits;
+  memcpy(&bits, &x, 4);
+  if (x != x) return bits >> 16 | 64;
+  return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+}
+static void halve(const real *p, long stride, long rows, long n, real *to) {
+  for (long b = 0; b < rows; b++, p += stride, to += PAIRS(n)) {
+    uint32_t *pairs = (uint32_t *)to;
+    for (long k = 0; k < n / 2; k++) pairs[k] = to_half(p[2 * k]) | to_half(p[2 * k + 1]) << 16;
+    if (n & 1) pairs[n / 2] = to_half(p[n - 1]);
+  }
+}
+static void pack_pairs(real *to, long count, long i, const real *m, long rs, long cs, real sign,
+                       long n, long columns, long w, long workers) {
+  for (long j = BLOCKS(n) * w / workers; j < BLOCKS(n) * (w + 1) / workers; j++)
+    for (long k = 0; k < columns; k += 2) {
+      uint32_t *pairs = (uint32_t *)(to + ((j * PAIRS(columns) + k / 2) * count + i) * VL);
+      for (long l = 0; l < VL; l++) {
+        const long row = j * VL + l;
+        const real *at = m + row * rs + k * cs;
+        const uint32_t low = row < n ? to_half(sign * at[0]) : 0;
+        pairs[l] = low | (row < n && k + 1 < columns ? to_half(sign * at[cs]) << 16 : 0);
+      }
+    }
+}
+#endif
 /* A worker's number; there may be fewer workers than were asked for. */
 static long join(Kernel *K, long asked) {
   K->workers = 1;

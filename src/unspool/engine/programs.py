@@ -48,9 +48,9 @@ class Program:
         return found
 
 
-def build_both(plan: Plan, dtype: torch.dtype) -> None:
+def build_both(plan: Plan, dtype: torch.dtype, half: bool = False) -> None:
     """Both directions side by side, so that what cannot be built is known before anything runs."""
-    both = forward_program(plan, True), backward_program(plan)
+    both = forward_program(plan, True, half), backward_program(plan, half)
     missing = [program for program in both if dtype not in program.built]
     if missing:
         with ThreadPoolExecutor(len(missing)) as pool:
@@ -58,7 +58,7 @@ def build_both(plan: Plan, dtype: torch.dtype) -> None:
 
 
 @lru_cache(maxsize=512)
-def forward_program(plan: Plan, training: bool) -> Program:
+def forward_program(plan: Plan, training: bool, half: bool = False) -> Program:
     eqs = plan.equations
     outputs: dict[str, tuple[str, ...]] = {eqs.output: (YS,)}
     for name in plan.record:
@@ -77,6 +77,7 @@ def forward_program(plan: Plan, training: bool) -> Program:
         history=training,
         vectors=frozenset(eqs.vectors),
         masks=_masks(plan),
+        half=half,
     )
     return Program(spec)
 
@@ -95,7 +96,7 @@ def _masks(plan: Plan) -> frozenset[str]:
 
 
 @lru_cache(maxsize=512)
-def backward_program(plan: Plan) -> Program:
+def backward_program(plan: Plan, half: bool = False) -> Program:
     loop, eqs, flows = plan.backward, plan.equations, plan.flow()
     sums = {f"Σ{name}": Sum(f"Σ{name}", share) for name, share in plan.sums.items()}
     sizes = {**plan.sizes, **{f"Σ{name}": plan.sizes[name] for name in plan.sums}}
@@ -134,6 +135,7 @@ def backward_program(plan: Plan) -> Program:
         vectors=frozenset(eqs.vectors),
         masks=_masks(plan),
         outers=tuple(outers),
+        half=half,
     )
     return Program(spec)
 

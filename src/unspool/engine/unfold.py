@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from unspool.cells.cell import Bound, Cell
-from unspool.engine import cpu, planned
+from unspool.engine import bf16, cpu, planned
 from unspool.engine.autograd import only_reference, unfold_with
 from unspool.engine.c_build import CannotBuild
 from unspool.engine.c_source import CannotPrint
@@ -43,6 +43,17 @@ def unfold_cpu(call: Call) -> Unfolded:
         raise ValueError(f"the cpu backend cannot run this cell: {error}") from None
 
 
+def unfold_bf16(call: Call) -> Unfolded:
+    problem = bf16.why_not(call)
+    if only_reference(call) or problem:
+        problem = problem or "it runs equations, outside torch.func and forward mode"
+        raise ValueError(f"the bf16 backend cannot run this: {problem}")
+    try:
+        return unfold_with(bf16, call)
+    except (CannotPrint, CannotBuild) as error:
+        raise ValueError(f"the bf16 backend cannot run this cell: {error}") from None
+
+
 def unfold_auto(call: Call) -> Unfolded:
     """The fastest backend that can; it never fails for want of a compiler."""
     if only_reference(call):
@@ -67,6 +78,7 @@ BACKENDS: dict[str, Callable[[Call], Unfolded]] = {
     "reference": unfold_reference,
     "planned": unfold_planned,
     "cpu": unfold_cpu,
+    "bf16": unfold_bf16,
 }
 
 
@@ -96,7 +108,8 @@ def unfold(
     """
     if backend not in BACKENDS:
         raise ValueError(f"there is no backend {backend!r}; choose one of {', '.join(BACKENDS)}")
-    if torch.compiler.is_compiling() and isinstance(cell, Cell | Bound) and backend != "reference":
+    eager = backend in ("reference", "bf16") or not isinstance(cell, Cell | Bound)
+    if torch.compiler.is_compiling() and not eager:
         if recompute is not None:
             raise ValueError("inside torch.compile its own planner decides what runs again")
         names = (record,) if isinstance(record, str) else tuple(record)
