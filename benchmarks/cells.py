@@ -1,132 +1,169 @@
-"""How fast cells are, against torch.nn and against our own slower backends.
+"""How fast cells are, against torch.nn, our own slower loops and others.
 
-    python benchmarks/cells.py [--cells lstm,gru_after] [--shapes 50x1x64,...] [--json FILE]
+    python benchmarks/cells.py [--cells lstm,gru_after | all] [--shapes 50x1x64,...] [--json FILE]
+                               [--backends cpu,planned,reference,bf16]
+                               [--peers compile,torchrecurrent,jax] [--budget] [--step]
 
-Every candidate of a row runs in turn, several rounds, on the same data; a ratio is taken within
+Every candidate of a row runs in turn, several rounds, on the same sizes; a ratio is taken within
 each round, and the table shows the median ratio with its spread. Above 1 is faster than torch.nn.
+With --budget each cell is compared with our own LSTM, by the share of its multiplications. With
+--step a single step of one row is timed, against torch.nn's cells.
+
+torchrecurrent and jax come from PyPI, if they are asked for.
 """
 
 import argparse
 import json
 import math
 import statistics
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import peers
 import torch
 
 import unspool as us
+from unspool.engine.plan import Accumulate, make_plan
+from unspool.equations.expr import products
+from unspool.lab import speed
 
 SHAPES = "50x1x64,200x1x512,1000x4x32,50x16x128,100x32x256,35x20x650,50x64x512"  # T x B x H
-PEERS = {"lstm": torch.nn.LSTM, "gru_after": torch.nn.GRU, "elman": torch.nn.RNN}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--cells", default=",".join(PEERS), help="names, or 'all'")
+    parser.add_argument("--cells", default="lstm,gru_after,elman", help="names, or 'all'")
     parser.add_argument("--shapes", default=SHAPES, help="T x B x H, comma between; input = H")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--backends", default="cpu", help="of cpu, planned, reference")
+    parser.add_argument("--backends", default="cpu", help="of cpu, planned, reference, bf16")
+    parser.add_argument("--peers", default="", help="of compile, torchrecurrent, jax")
+    parser.add_argument("--budget", action="store_true", help="against our own LSTM")
+    parser.add_argument("--step", action="store_true", help="one step of one row")
     parser.add_argument("--json", type=Path, help="write every round's seconds here")
     options = parser.parse_args()
     names = list(us.cells.named()) if options.cells == "all" else options.cells.split(",")
-    rows = []
+    rows: list[dict[str, Any]] = []
+    if options.step:
+        step()
+        return
     for name in names:
         for shape in options.shapes.split(","):
             T, B, H = map(int, shape.split("x"))
-            rows += measure(name, T, B, H, options.backends.split(","), options.rounds)
+            rows += measure(name, T, B, H, options)
     summary(rows)
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
 
 
-def measure(name: str, T: int, B: int, H: int, backends: list[str], rounds: int) -> list[dict]:
+def measure(name: str, T: int, B: int, H: int, options: Any) -> list[dict[str, Any]]:
     kind = us.cells.named()[name]
-    extra = {size: H for size in kind.equations.named_sizes if size not in ("input", "hidden")}
-    cell = kind(H, H, **extra)
-    xs = torch.randn(T, B, H, requires_grad=True)
-    layers: dict[str, Callable[[], Any]] = {
-        backend: lambda backend=backend: us.unfold(cell, xs, backend=backend)[0]
-        for backend in backends
-    }
-    if name in PEERS:
-        peer = PEERS[name](H, H)
-        layers["torch.nn"] = lambda: peer(xs)[0]
+    candidates = speed.layers(kind, H, options.backends.split(","))
+    if options.budget:
+        candidates["our lstm"] = speed.layers(us.cells.LSTM, H, ["cpu"])["cpu"]
+        if not recurrent_phases(kind):
+            candidates["memory"] = memory(kind, H)
+    for peer in filter(None, options.peers.split(",")):
+        candidates |= peers.PEERS[peer](name, T, B, H)
     found = []
-    for mode in ("forward", "forward+backward"):
-        calls = {
-            k: without_grad(f) if mode == "forward" else with_grad(f) for k, f in layers.items()
-        }
-        seconds = interleaved(calls, rounds)
+    for mode in speed.MODES:
+        here = {k: layer for k, layer in candidates.items() if k != "memory" or mode == "forward"}
+        seconds = speed.measure(here, T, B, H, mode, options.rounds)
         row = {"cell": name, "shape": [T, B, H], "mode": mode, "seconds": seconds}
         found.append(row)
         print(describe(row), flush=True)
     return found
 
 
-def with_grad(layer: Callable[[], Any]) -> Callable[[], None]:
-    return lambda: layer().sum().backward()
+def multiplications(kind: us.CellType) -> int:
+    """Of all products of a step, in units of size x size."""
+    return sum(1 for line in kind.equations.lines for _ in products(line.expr))
 
 
-def without_grad(layer: Callable[[], Any]) -> Callable[[], None]:
-    def run() -> None:
-        with torch.no_grad():
-            layer()
+def recurrent_phases(kind: us.CellType) -> int:
+    """How many levels of a step wait for a product."""
+    levels = make_plan(kind.equations).forward.levels
+    return sum(any(isinstance(item, Accumulate) for item in level) for level in levels)
+
+
+def memory(kind: us.CellType, H: int) -> speed.Layer:
+    """What a cell without recurrent products cannot do without: its products, its traffic."""
+    weights = torch.randn(multiplications(kind) * H, H)
+
+    def run(xs: torch.Tensor) -> torch.Tensor:
+        product = torch.nn.functional.linear(xs, weights)
+        return product.clone()[..., :H].clone()  # read once, written once; the output written
 
     return run
 
 
-def interleaved(calls: dict[str, Callable[[], None]], rounds: int) -> dict[str, list[float]]:
-    """Seconds a call, by round; each round times every candidate for a while."""
-    repeats = {}
-    for name, call in calls.items():
-        call()  # compiles, allocates
-        start = time.perf_counter()
-        call()
-        repeats[name] = max(1, min(50, int(0.05 / (time.perf_counter() - start))))
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            for _ in range(repeats[name]):
-                call()
-            seconds[name].append((time.perf_counter() - start) / repeats[name])
-    return seconds
+def budget(row: dict[str, Any]) -> float:
+    """Our time over the LSTM's, scaled by the share of its multiplications."""
+    kind = us.cells.named()[row["cell"]]
+    share = max(multiplications(kind) / multiplications(us.cells.LSTM), 0.35)
+    return statistics.median(speed.ratios(row["seconds"], "our lstm", "cpu")) / share
 
 
-def ratios(row: dict) -> list[float]:
-    """torch.nn's time over ours, round by round."""
+def describe(row: dict[str, Any]) -> str:
     seconds = row["seconds"]
-    return [b / a for a, b in zip(seconds["cpu"], seconds["torch.nn"], strict=True)]
-
-
-def describe(row: dict) -> str:
-    times = "  ".join(
-        f"{name} {statistics.median(seconds) * 1e3:9.3f} ms"
-        for name, seconds in row["seconds"].items()
-    )
-    line = f"{row['cell']:<16} {'x'.join(map(str, row['shape'])):<12} {row['mode']:<17} {times}"
-    if {"cpu", "torch.nn"} <= set(row["seconds"]):
-        r = ratios(row)
-        line += f"  ratio {statistics.median(r):5.2f} ({min(r):.2f} to {max(r):.2f})"
+    times = "  ".join(f"{name} {speed.median(found) * 1e3:.3f}" for name, found in seconds.items())
+    line = f"{row['cell']:<16} {'x'.join(map(str, row['shape'])):<11} {row['mode']:<17} ms: {times}"
+    if {"cpu", "torch.nn"} <= set(seconds):
+        r = speed.ratios(seconds, "cpu", "torch.nn")
+        line += f"  ratio {speed.median(r):.2f} ({min(r):.2f} to {max(r):.2f})"
+    if "our lstm" in seconds:
+        phases = recurrent_phases(us.cells.named()[row["cell"]])
+        line += f"  budget {budget(row):.2f} of {1.6 if phases > 1 else 1.25}, {phases} phases"
     return line
 
 
-def summary(rows: list[dict]) -> None:
-    for name in PEERS:
-        for mode in ("forward", "forward+backward"):
+def summary(rows: list[dict[str, Any]]) -> None:
+    pairs = {(name, "cpu", other) for row in rows for name in [row["cell"]]
+             for other in row["seconds"] if other not in ("cpu", "our lstm")}  # fmt: skip
+    for name, ours, theirs in sorted(pairs):
+        for mode in speed.MODES:
             found = [
-                statistics.median(ratios(row))
+                speed.median(speed.ratios(row["seconds"], ours, theirs))
                 for row in rows
-                if row["cell"] == name and row["mode"] == mode and "cpu" in row["seconds"]
+                if row["cell"] == name and row["mode"] == mode
+                if {ours, theirs} <= set(row["seconds"])
             ]
             if found:
-                mean = math.exp(statistics.fmean(map(math.log, found)))
-                print(f"{name:<16} {mode:<17} geometric mean {mean:.2f}, least {min(found):.2f}")
+                about = f"geometric mean {mean(found):.2f}, least {min(found):.2f}"
+                print(f"{name:<16} {mode:<17} {theirs} / {ours}: {about}")
+    for mode in speed.MODES:
+        found = [r for r in rows if r["mode"] == mode and {"cpu", "planned"} <= set(r["seconds"])]
+        few = [row for row in found if row["shape"][1] <= 16]
+        small = [speed.median(speed.ratios(row["seconds"], "cpu", "planned")) for row in few]
+        if small:
+            print(f"all, B <= 16     {mode:<17} planned / cpu: geometric mean {mean(small):.2f}")
+
+
+def mean(values: list[float]) -> float:
+    return math.exp(statistics.fmean(map(math.log, values)))
+
+
+def step() -> None:
+    """One step of one row, without gradients."""
+    cells = {"lstm": torch.nn.LSTMCell, "gru_after": torch.nn.GRUCell, "elman": torch.nn.RNNCell}
+    for name, peer in cells.items():
+        for H in (64, 128, 256, 512, 1024):
+            stepper, theirs = us.Stepper(us.cells.named()[name](H, H)), peer(H, H)
+            x = torch.randn(1, H)
+            _, state = stepper(x)
+            given = tuple(state) if len(state) > 1 else state[0]
+            with torch.no_grad():
+                seconds = speed.interleaved(
+                    {
+                        "ours": lambda s=stepper, x=x, state=state: s(x, state),
+                        "torch.nn": lambda p=theirs, x=x, given=given: p(x, given),
+                    },
+                    9,
+                )
+            r = speed.ratios(seconds, "ours", "torch.nn")
+            times = "  ".join(f"{k} {speed.median(v) * 1e6:.1f} us" for k, v in seconds.items())
+            print(f"{name:<10} {H:<5} {times}  ratio {speed.median(r):.2f}", flush=True)
 
 
 if __name__ == "__main__":

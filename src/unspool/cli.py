@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import torch
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -16,7 +17,7 @@ from unspool.engine.plan import make_plan, plan_text
 from unspool.equations.errors import EquationError
 from unspool.equations.explain import Explanation, count_text, explain_text, with_softmax
 from unspool.equations.explain_latex import explain_latex
-from unspool.lab import MemoryRun, learn_first_symbol
+from unspool.lab import MemoryRun, learn_first_symbol, speed
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -88,6 +89,44 @@ def explain(
     if sizes is not None:
         check_sizes(CellType(eqs, kind.name), sizes)
     print(explain_latex(about) if latex else explain_text(about, sizes))
+
+
+@app.command()
+def bench(
+    which: Annotated[
+        str, typer.Argument(metavar="CELL", help="As for explain: a name, a file, equations.")
+    ] = "lstm",
+    shape: Annotated[
+        str, typer.Option(metavar="TxBxH", help="Steps, rows of a batch, units.")
+    ] = "50x16x128",
+    rounds: Annotated[int, typer.Option(min=1, help="How often each candidate has its turn.")] = 5,
+) -> None:
+    """Time a cell: its kernels against a loop in torch and against torch.nn."""
+    kind, (T, B, H) = find_cell(which), parse_shape(shape)
+    candidates = speed.layers(kind, H, ["auto", "planned"])
+    yardstick = "torch.nn" if "torch.nn" in candidates else "torch.nn.LSTM"
+    if yardstick not in candidates:
+        candidates |= {yardstick: speed.layers(named()["lstm"], H, [])["torch.nn"]}
+    names = {"auto": "compiled", "planned": "a loop in torch", yardstick: yardstick}
+    threads = torch.get_num_threads()
+    print(f"{kind.name}: {T} steps, {B} rows, {H} units, float32, {threads} threads; medians of ms")
+    print(f"    {'':<16}{'forward':>10}{'':>10}{'forward+backward':>20}")
+    found = {mode: speed.measure(candidates, T, B, H, mode, rounds) for mode in speed.MODES}
+    for name, label in names.items():
+        row = f"    {label:<16}"
+        for mode, width in zip(speed.MODES, (10, 20), strict=True):
+            row += f"{speed.median(found[mode][name]) * 1e3:>{width}.3f}"
+            times = speed.median(speed.ratios(found[mode], "auto", name))
+            row += f"{times:>9.2f}x" if name != "auto" else " " * 10
+        print(row.rstrip())
+
+
+def parse_shape(text: str) -> tuple[int, int, int]:
+    parts = text.split("x")
+    if len(parts) != 3 or not all(part.isdecimal() and int(part) for part in parts):
+        raise ValueError(f"a shape is steps x rows x units, as in 50x16x128, not {text!r}")
+    T, B, H = map(int, parts)
+    return T, B, H
 
 
 @app.command()

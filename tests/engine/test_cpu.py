@@ -109,7 +109,7 @@ def test_functions_in_single_precision() -> None:
 
 def test_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    source = forward_program(make_plan(us.cells.Elman.equations), True).kernel.source
+    source = forward_program(make_plan(us.cells.Elman.equations), True, False).kernel.source
     c_build.load.cache_clear()
     c_build.load(source, "float")
     (library,) = (tmp_path / "unspool").glob("*.so")
@@ -185,7 +185,7 @@ def test_what_no_kernel_is_written_for_runs_as_planned() -> None:
     )
     xs = torch.randn(5, 2, 3)
     with pytest.raises(CannotPrint):
-        forward_program(make_plan(cell.equations), False)
+        forward_program(make_plan(cell.equations), False, False)
     with pytest.raises(ValueError, match="the cpu backend cannot run this cell"):
         us.unfold(cell, xs, backend="cpu")
     torch.testing.assert_close(us.unfold(cell, xs)[0], us.unfold(cell, xs, backend="reference")[0])

@@ -42,7 +42,7 @@ def layout_of(call: Call) -> Layout:
     """What a forward pass for training lays out."""
     assert isinstance(call.cell, Bound)
     T, B, _ = map(int, call.xs.shape)
-    program = forward_program(plan_of(call), True)
+    program = forward_program(plan_of(call), True, False)
     return program.layout(T, B, call.cell.sizes, call.xs.element_size())
 
 

@@ -201,7 +201,7 @@ def _backend(call: Call, backend: str) -> Any:
     if backend in ("planned", "reference") or not cpu.takes(call) or not call.xs.numel():
         return planned
     try:
-        build_both(cpu.plan_of(call), call.xs.dtype)
+        build_both(cpu.plan_of(call), call.xs.dtype, False)
     except (CannotPrint, CannotBuild) as error:
         if backend == "cpu":
             raise ValueError(f"the cpu backend cannot run this cell: {error}") from None

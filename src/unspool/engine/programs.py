@@ -48,7 +48,7 @@ class Program:
         return found
 
 
-def build_both(plan: Plan, dtype: torch.dtype, half: bool = False) -> None:
+def build_both(plan: Plan, dtype: torch.dtype, half: bool) -> None:
     """Both directions side by side, so that what cannot be built is known before anything runs."""
     both = forward_program(plan, True, half), backward_program(plan, half)
     missing = [program for program in both if dtype not in program.built]
@@ -58,13 +58,13 @@ def build_both(plan: Plan, dtype: torch.dtype, half: bool = False) -> None:
 
 
 @lru_cache(maxsize=512)
-def forward_program(plan: Plan, training: bool, half: bool = False) -> Program:
+def forward_program(plan: Plan, training: bool, half: bool) -> Program:
     eqs = plan.equations
     outputs: dict[str, tuple[str, ...]] = {eqs.output: (YS,)}
     for name in plan.record:
         line = eqs.carried.get(name, name)
         outputs[line] = (*outputs.get(line, ()), f":{name}")
-    saved = backward_program(plan).given & {item.name for item in plan.forward.items()}
+    saved = backward_program(plan, half).given & {item.name for item in plan.forward.items()}
     spec = Spec(
         before=plan.forward.before,
         levels=plan.forward.levels,
@@ -96,7 +96,7 @@ def _masks(plan: Plan) -> frozenset[str]:
 
 
 @lru_cache(maxsize=512)
-def backward_program(plan: Plan, half: bool = False) -> Program:
+def backward_program(plan: Plan, half: bool) -> Program:
     loop, eqs, flows = plan.backward, plan.equations, plan.flow()
     sums = {f"Σ{name}": Sum(f"Σ{name}", share) for name, share in plan.sums.items()}
     sizes = {**plan.sizes, **{f"Σ{name}": plan.sizes[name] for name in plan.sums}}

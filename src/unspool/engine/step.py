@@ -90,7 +90,7 @@ class _Session:
         assert isinstance(call.cell, Bound)
         x = call.xs[0].contiguous()
         plan = make_plan(call.cell.equations, (), hoist=False)
-        program: Program = forward_program(plan, training=False)
+        program: Program = forward_program(plan, False, False)
         self.layout = program.layout(1, len(x), call.cell.sizes, x.element_size())
         self.arguments = Arguments(call, plan)  # keeps weights alive
         self.work = x.new_empty(self.layout.work_length)
