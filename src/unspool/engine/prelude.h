@@ -215,20 +215,27 @@ static inline V f_power(double k, V x) {
     y[i] = IS_FLOAT ? (real)powf((float)x[i], (float)k) : (real)pow(x[i], k);
   return y;
 }
-static inline void reduce_mean(const real *p, long stride, long b0, long b1, long n, real *out) {
-  for (long b = b0; b < b1; b++) {
-    double sum = 0;
-    for (long j = 0; j < n; j++) sum += p[b * stride + j];
-    out[b] = (real)(sum / n);
+/* The mean of n numbers, and of their squared distance from a centre: lanes add up side by side. */
+static real mean_of(const real *p, long n, real centre, int squared) {
+  V all = splat(0);
+  for (long j = 0; j < n; j += VL) {
+    V d = load(p + j, n - j) - splat(centre);
+    if (n - j < VL)
+      for (long l = n - j; l < VL; l++) d[l] = 0;
+    if (squared) d = d * d;
+    all = all + d;
   }
+  double sum = 0;
+  for (long l = 0; l < VL; l++) sum += all[l];
+  return (real)(sum / n);
 }
-static inline void reduce_rstd(const real *p, long stride, long b0, long b1, long n, real *out) {
+APART void reduce_mean(const real *p, long stride, long b0, long b1, long n, real *out) {
+  for (long b = b0; b < b1; b++) out[b] = mean_of(p + b * stride, n, 0, 0);
+}
+APART void reduce_rstd(const real *p, long stride, long b0, long b1, long n, real *out) {
   for (long b = b0; b < b1; b++) {
-    double sum = 0, square = 0;
-    for (long j = 0; j < n; j++) sum += p[b * stride + j];
-    const double mean = sum / n;
-    for (long j = 0; j < n; j++) { double d = p[b * stride + j] - mean; square += d * d; }
-    out[b] = (real)(1 / sqrt(square / n + LAYER_NORM_EPS));
+    const real mean = mean_of(p + b * stride, n, 0, 0);
+    out[b] = (real)(1 / sqrt(mean_of(p + b * stride, n, mean, 1) + LAYER_NORM_EPS));
   }
 }
 #if defined(__GNUC__) && !defined(__clang__)
