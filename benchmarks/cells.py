@@ -23,7 +23,7 @@ import peers
 import torch
 
 import unspool as us
-from unspool.engine.plan import Accumulate, make_plan
+from unspool.engine.plan import make_plan
 from unspool.equations.expr import products
 from unspool.lab import speed
 
@@ -82,9 +82,9 @@ def multiplications(kind: us.CellType) -> int:
 
 
 def recurrent_phases(kind: us.CellType) -> int:
-    """How many levels of a step wait for a product."""
+    """How many levels of a step wait for a product or a reduction."""
     levels = make_plan(kind.equations).forward.levels
-    return sum(any(isinstance(item, Accumulate) for item in level) for level in levels)
+    return sum(any(item.waits for item in level) for level in levels)
 
 
 def memory(kind: us.CellType, H: int) -> speed.Layer:

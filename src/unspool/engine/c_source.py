@@ -111,6 +111,7 @@ class Kernel:
     reduces: list[str] = field(default_factory=list)
     sums: list[str] = field(default_factory=list)
     ring: bool = True  # two places for each state are enough
+    parts: dict[str, int] = field(default_factory=dict)  # how many numbers of each kind
 
     def size(self, size: Size) -> str:
         if size not in self.sizes:
@@ -534,7 +535,7 @@ class _Printer:
         out = self.out
         matrices = sum(len(group.terms) for group in out.groups)
         outers, states, sums = len(self.spec.outers), len(out.states), len(out.sums)
-        rows = {
+        out.parts = {
             "n": len(out.sizes), "ms": 2 * len(out.masks), "p": len(out.arrays), "s": states,
             "first": states, "last": states, "m": matrices, "rs": matrices, "cs": matrices,
             "packed": len(out.groups), "half": len(out.groups), "sum": sums, "vec": sums,
@@ -545,7 +546,7 @@ class _Printer:
             for k, name in enumerate(HEADER)
         ]
         at = len(HEADER)
-        for name, count in rows.items():
+        for name, count in out.parts.items():
             text.append(f".{name} = (void *)(a + {at})")
             at += count
         return ", ".join(text)

@@ -2,13 +2,13 @@
 
 import ctypes
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from unspool.cells.cell import Bound
+from unspool.engine.c_source import HEADER
 from unspool.engine.call import Call
 from unspool.engine.layout import Layout
 from unspool.engine.pages import borrow, empty, give_back
@@ -25,6 +25,7 @@ from unspool.engine.programs import (
 from unspool.engine.saved import Saved
 from unspool.equations.derivative import OUTPUT, recorded
 
+EXTRA, ON = HEADER.index("extra"), HEADER.index("on")
 FEW_ROWS = 6  # rows below which the input's products are better taken for all steps at once
 
 
@@ -57,13 +58,14 @@ def forward(call: Call, training: bool, half: bool = False) -> tuple[list[Tensor
         build_both(plan, xs.dtype, half)
     layout = program.layout(T, B, cell.sizes, xs.element_size())
     arguments = Arguments(call, plan)
+    given = arguments.given
+    given["x"] = xs.data_ptr()
     outputs = {name: empty(xs, T, B, n) for name, n in layout.output_sizes.items()}
-    arguments.give(("x", xs), *outputs.items())
+    for name, output in outputs.items():
+        given[name] = output.data_ptr()
     last = [xs.new_empty(B, n) for n in layout.state_sizes]
     saved = empty(xs, layout.saved_length)
-    arguments.run(
-        program, layout, xs, saved.data_ptr(), call.reverse, False, call.state, last, (), ()
-    )
+    arguments.run(program, layout, saved.data_ptr(), call.reverse, (*call.state, *last))
     found = [outputs[YS], *last, *(outputs[f":{name}"] for name in call.record)]
     return found, Saved([saved], layout)
 
@@ -76,18 +78,19 @@ def backward(
     assert isinstance(cell, Bound)
     plan = plan_of(call)
     eqs, xs = plan.equations, call.xs.contiguous()
-    T, B, _ = xs.shape
+    B, element = xs.shape[1], xs.element_size()
     program = backward_program(plan, half)
-    layout = program.layout(T, B, cell.sizes, xs.element_size())
+    layout = program.layout(xs.shape[0], B, cell.sizes, element)
     states = len(eqs.states)
     arguments = Arguments(call, plan)
-    arguments.give(("x", xs), (OUTPUT, grads[0]))
-    arguments.give(*zip(map(recorded, call.record), grads[1 + states :], strict=True))
-    start, given = buffer.data_ptr(), arguments.given
+    given, start = arguments.given, buffer.data_ptr()
+    given["x"], given[OUTPUT] = xs.data_ptr(), arguments.address(grads[0])
+    for name, grad in zip(call.record, grads[1 + states :], strict=True):
+        given[recorded(name)] = arguments.address(grad)
     for name, place in before.saved.items():
         given[name] = start + place
     for k, (state, line) in enumerate(eqs.carried.items()):
-        step, history = B * before.state_sizes[k] * xs.element_size(), start + before.states[k]
+        step, history = B * before.state_sizes[k] * element, start + before.states[k]
         given[state] = history + step * call.reverse
         given.setdefault(line, history + step * (not call.reverse))
     found: dict[str, Tensor] = {}
@@ -97,11 +100,15 @@ def backward(
     for name in plan.parameters:
         found[name] = xs.new_empty(cell.tensors[name].shape)
     last = [xs.new_empty(B, n) for n in layout.state_sizes]
-    arguments.run(
-        program, layout, xs, 0, not call.reverse, wants_x, grads[1 : 1 + states], last,
-        [found[name[1:]].data_ptr() for name in program.kernel.sums],
-        [_rows(found, plan, outer.matrix, cell) for outer in program.spec.outers],
-    )  # fmt: skip
+    results = [found[name[1:]].data_ptr() for name in program.kernel.sums]
+    rows = []
+    for outer in program.spec.outers:
+        gradient, place = found[plan.whole(outer.matrix)], plan.start(outer.matrix)
+        offset = place.value(cell.sizes) * element if place else 0
+        results.append(gradient.data_ptr() + offset)
+        rows.append(gradient.shape[1])
+    ends = (*grads[1 : 1 + states], *last)
+    arguments.run(program, layout, 0, not call.reverse, ends, wants_x, results + rows)
     found |= zip(eqs.states, last, strict=True)
     return found
 
@@ -111,27 +118,24 @@ class Arguments:
 
     def __init__(self, call: Call, plan: Plan):
         assert isinstance(call.cell, Bound)
-        self.call, self.plan, self.cell = call, plan, call.cell
-        self.given: dict[str, int] = {}
-        self.alive: list[Any] = []
-        self.give(*((name, call.cell.tensors[name]) for name in plan.equations.vectors))
+        self.call, self.plan, self.tensors = call, plan, call.cell.tensors
+        self.alive: list[Tensor] = []
+        self.given = {name: self.address(self.tensors[name]) for name in plan.equations.vectors}
         self.masks: dict[str, tuple[int, int]] = {}
         for name, mask in (*call.step_masks.items(), *call.row_masks.items()):
-            self.mask(name, mask)
-
-    def give(self, *pairs: tuple[str, Tensor]) -> None:
-        for name, tensor in pairs:
-            self.given[name] = self.address(tensor)
+            self.mask(name, mask, call.cell.sizes)
 
     def address(self, tensor: Tensor) -> int:
-        tensor = tensor.contiguous()
-        self.alive.append(tensor)
+        if not tensor.is_contiguous():
+            tensor = tensor.contiguous()
+            self.alive.append(tensor)
         return tensor.data_ptr()
 
-    def mask(self, name: str, mask: Tensor | float) -> None:
+    def mask(self, name: str, mask: Tensor | float, sizes: Mapping[str, int]) -> None:
         """Masks may change by step, by row, or not at all: steps of 0 read the same again."""
         if not isinstance(mask, Tensor):
-            mask = self.call.xs.new_full((self.plan.sizes[name].value(self.cell.sizes),), mask)
+            mask = self.call.xs.new_full((self.plan.sizes[name].value(sizes),), mask)
+            self.alive.append(mask)
         n = mask.shape[-1]
         over_time = mask.dim() == 3
         self.masks[name] = (mask.shape[1] * n if over_time else 0, n if mask.dim() > 1 else 0)
@@ -141,32 +145,48 @@ class Arguments:
         self,
         program: Program,
         layout: Layout,
-        like: Tensor,
         saved: int,
         backwards: bool,
-        extra: bool,
-        first: Iterable[Tensor],
-        last: Iterable[Tensor],
-        vectors: Sequence[int],
-        gradients: Sequence[tuple[int, int]],
+        ends: Sequence[Tensor],
+        extra: bool = False,
+        results: Sequence[int] = (),
     ) -> None:
-        work, on = borrow(like, layout.work_length), self.inside()
-        numbers = layout.numbers(
-            backwards=backwards,
-            extra=extra,
-            on=0 if on is None else on.data_ptr(),
-            work=work.data_ptr(),
-            saved=saved,
-            given=self.given,
-            masks=self.masks,
-            ends=[self.address(value) for value in (*first, *last)],
-            matrices=self.matrices(),
-            vectors=vectors,
-            gradients=gradients,
-        )
+        """One call. `ends` are the states' first values, then where their last ones go."""
+        xs = self.call.xs
+        work, on = borrow(xs, layout.work_length), self.inside()
+        numbers = self.fill(layout, layout.numbers(work.data_ptr(), saved, backwards))
+        numbers[EXTRA], numbers[ON] = extra, 0 if on is None else on.data_ptr()
+        at = layout.parts
+        numbers[at["first"] : at["m"]] = [self.address(value) for value in ends]
+        numbers[at["vec"] : at["end"]] = results
         packed = array("q", numbers)
-        program.function(like.dtype)(ctypes.c_void_p(packed.buffer_info()[0]))
+        program.function(xs.dtype)(ctypes.c_void_p(packed.buffer_info()[0]))
         give_back(work)
+
+    def fill(self, layout: Layout, numbers: list[int]) -> list[int]:
+        """The addresses of all that is read, into their places."""
+        at, given, tensors = layout.parts, self.given, self.tensors
+        for k, name in layout.given:
+            numbers[k] = given[name]
+        k = at["ms"]
+        for name in layout.kernel.masks:
+            numbers[k : k + 2] = self.masks[name]
+            k += 2
+        m, count = at["m"], at["rs"] - at["m"]
+        for k, (name, transposed) in enumerate(layout.matrices, m):
+            matrix = tensors[name] if name in tensors else self.piece(name)
+            rows, columns = matrix.stride()
+            numbers[k] = matrix.data_ptr()
+            numbers[k + count] = columns if transposed else rows
+            numbers[k + 2 * count] = rows if transposed else columns
+        return numbers
+
+    def piece(self, name: str) -> Tensor:
+        """Some columns of a matrix."""
+        assert isinstance(self.call.cell, Bound)
+        piece, sizes = self.plan.pieces[name], self.call.cell.sizes
+        start = piece.start.value(sizes)
+        return self.tensors[piece.matrix][:, start : start + piece.size.value(sizes)]
 
     def inside(self) -> Tensor | None:
         """(T, B), 0 past a row's end."""
@@ -174,24 +194,3 @@ class Arguments:
         if lengths is None:
             return None
         return (torch.arange(self.call.xs.shape[0])[:, None] < lengths).to(torch.uint8)
-
-    def matrices(self) -> Mapping[str, tuple[int, int, int]]:
-        found = {}
-        for name in self.plan.matrices:
-            matrix = self.cell.tensors[name]
-            found[name] = (matrix.data_ptr(), *matrix.stride())
-        for name, piece in self.plan.pieces.items():
-            address, rows, columns = found[piece.matrix]
-            start = piece.start.value(self.cell.sizes) * columns * self.call.xs.element_size()
-            found[name] = (address + start, rows, columns)
-        return found
-
-
-def _rows(found: Mapping[str, Tensor], plan: Plan, matrix: str, cell: Bound) -> tuple[int, int]:
-    """Where a matrix's gradient stands, and how far its rows are apart."""
-    if matrix not in plan.pieces:
-        return found[matrix].data_ptr(), found[matrix].stride(0)
-    piece = plan.pieces[matrix]
-    whole = found[piece.matrix]
-    start = piece.start.value(cell.sizes) * whole.element_size()
-    return whole.data_ptr() + start, whole.stride(0)

@@ -1,10 +1,10 @@
 """Where everything of a call stands: two buffers, and the numbers that a kernel is called with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 
 from unspool.engine import c_build
-from unspool.engine.c_source import Kernel, Spec
+from unspool.engine.c_source import HEADER, Kernel, Spec
 from unspool.equations.sizes import Size
 
 SMALL = 60_000  # multiplications a step below which a second worker costs more than it brings
@@ -77,6 +77,7 @@ class Layout:
         panels = min(PANELS, sum(-(-size(right) // wide) for right in rights))
         self.panel_size = block * (panels * wide + 6)
         self.panel = self._use(self.together * self.panel_size)
+        self.latest: tuple[int, bool, list[int]] | None = None
 
     def _use(self, count: int) -> int:
         start = self.work_length
@@ -89,56 +90,52 @@ class Layout:
         return start * self.element
 
     @cached_property
+    def parts(self) -> dict[str, int]:
+        """Where each part of a call's numbers begins, in the order of the kernel."""
+        starts, at = {}, len(HEADER)
+        for name, count in self.kernel.parts.items():
+            starts[name] = at
+            at += count
+        return {**starts, "end": at}
+
+    @cached_property
+    def given(self) -> list[tuple[int, str]]:
+        """What a call brings with it: which number is the address of which array."""
+        own = {*self.work, *self.saved}
+        arrays = enumerate(self.kernel.arrays, self.parts["p"])
+        return [(k, name) for k, name in arrays if name not in own]
+
+    @cached_property
     def matrices(self) -> list[tuple[str, bool]]:
         return [(t.matrix, t.transposed) for group in self.kernel.groups for _, t in group.terms]
 
-    def numbers(
-        self,
-        *,
-        backwards: bool,
-        extra: bool,
-        on: int,
-        work: int,
-        saved: int,
-        given: Mapping[str, int],
-        masks: Mapping[str, tuple[int, int]],
-        ends: Sequence[int],
-        matrices: Mapping[str, tuple[int, int, int]],
-        vectors: Sequence[int],
-        gradients: Sequence[tuple[int, int]],
-    ) -> list[int]:
-        """All numbers of a call, in the order that the kernel reads them in.
+    def numbers(self, work: int, saved: int, backwards: bool) -> list[int]:
+        """Those of a call that the sizes and the two buffers settle; the rest are zero."""
+        if self.latest is None or self.latest[:2] != (work, backwards):
+            self.latest = (work, backwards, self._settled(work, backwards))
+        found, at = self.latest[2].copy(), self.parts
+        if saved:
+            for k, name in enumerate(self.kernel.arrays, at["p"]):
+                if name in self.saved:
+                    found[k] = saved + self.saved[name]
+            if self.spec.history:
+                found[at["s"] : at["first"]] = [saved + place for place in self.states]
+        return found
 
-        `ends` are the addresses of the states' first values, then of their last ones. A matrix
-        is an address and two steps, from row to row and from column to column.
-        """
-        kernel, T = self.kernel, self.T
+    def _settled(self, work: int, backwards: bool) -> list[int]:
+        kernel, T, at = self.kernel, self.T, self.parts
         first, last = (0, T & 1) if kernel.ring else ((T, 0) if backwards else (0, T))
-        found = [
-            T, self.B, self.together, self.workers, backwards, kernel.ring, 1, extra,
-            int(backwards), int(not backwards), first, last, on, work + self.red,
+        head = [
+            T, self.B, self.together, self.workers, int(backwards), int(kernel.ring), 1, 0,
+            int(backwards), int(not backwards), first, last, 0, work + self.red,
             work + self.panel, self.panel_size, *self.n,
         ]  # fmt: skip
-        for name in kernel.masks:
-            found += masks[name]
-        for name in kernel.arrays:
+        found = head + [0] * (at["end"] - len(head))
+        for k, name in enumerate(kernel.arrays, at["p"]):
             if name in self.work:
-                found.append(work + self.work[name])
-            elif name in self.saved:
-                found.append(saved + self.saved[name])
-            else:
-                found.append(given[name])
-        states = saved if self.spec.history else work
-        found += [states + place for place in self.states]
-        found += ends
-        terms = [(*matrices[name], transposed) for name, transposed in self.matrices]
-        found += [address for address, _, _, _ in terms]
-        found += [columns if transposed else rows for _, rows, columns, transposed in terms]
-        found += [rows if transposed else columns for _, rows, columns, transposed in terms]
-        found += [work + place for place in self.packed]
-        found += [work + place for place in self.half]
-        found += [work + place for place in self.sums]
-        found += vectors
-        found += [address for address, _ in gradients]
-        found += [step for _, step in gradients]
+                found[k] = work + self.work[name]
+        if not self.spec.history:
+            found[at["s"] : at["first"]] = [work + place for place in self.states]
+        places = (*self.packed, *self.half, *self.sums)
+        found[at["packed"] : at["vec"]] = [work + place for place in places]
         return found

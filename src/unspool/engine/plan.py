@@ -147,17 +147,18 @@ class Plan:
     record: tuple[str, ...]
     sizes: dict[str, Size]
 
-    @cached_property
-    def matrices(self) -> tuple[str, ...]:
-        """Those that are parameters: pieces are parts of one."""
-        split = (piece.matrix for piece in self.pieces.values())
-        whole = (name for name in self.equations.matrices if name not in self.pieces)
-        return tuple(dict.fromkeys((*whole, *split)))
+    def whole(self, matrix: str) -> str:
+        """The parameter that a matrix is, or is a piece of."""
+        return self.pieces[matrix].matrix if matrix in self.pieces else matrix
+
+    def start(self, matrix: str) -> Size | None:
+        """The column where a piece begins."""
+        return self.pieces[matrix].start if matrix in self.pieces else None
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
         """Those that a gradient reaches."""
-        reached = [self.pieces[m].matrix if m in self.pieces else m for m, _, _ in self.outers]
+        reached = [self.whole(matrix) for matrix, _, _ in self.outers]
         return tuple(dict.fromkeys((*reached, *self.sums)))
 
     @property

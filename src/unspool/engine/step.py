@@ -102,28 +102,12 @@ class _Session:
         lines = [*eqs.carried.values()]
         self.twin = lines.index(eqs.output) if eqs.output in lines else None
         self.make = state_type(eqs.states)
-        kernel = program.kernel
-        first_array = len(HEADER) + len(kernel.sizes) + 2 * len(kernel.masks)
-        self.x = first_array + kernel.arrays.index("x") if "x" in kernel.arrays else None
-        self.y = first_array + kernel.arrays.index(YS)
-        self.ends = first_array + len(kernel.arrays) + len(kernel.states)
+        arrays, parts = program.kernel.arrays, self.layout.parts
+        self.x = parts["p"] + arrays.index("x") if "x" in arrays else None
+        self.y, self.ends = parts["p"] + arrays.index(YS), parts["first"]
         self.arguments.given |= {"x": 0, YS: 0}
-        self.numbers = array(
-            "q",
-            self.layout.numbers(
-                backwards=False,
-                extra=False,
-                on=0,
-                work=self.work.data_ptr(),
-                saved=0,
-                given=self.arguments.given,
-                masks=self.arguments.masks,
-                ends=[0] * 2 * len(self.states),
-                matrices=self.arguments.matrices(),
-                vectors=(),
-                gradients=(),
-            ),
-        )
+        numbers = self.layout.numbers(self.work.data_ptr(), 0, False)
+        self.numbers = array("q", self.arguments.fill(self.layout, numbers))
         self.address = ctypes.c_void_p(self.numbers.buffer_info()[0])
 
     def fits(self, x: Tensor, state: Any) -> bool:
