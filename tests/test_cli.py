@@ -54,6 +54,19 @@ def test_explain_with_numbers() -> None:
 
 
 @pytest.mark.parametrize(
+    ("which", "yardstick"), [("gru_after", "torch.nn "), ("m' = tanh(x + m)", "torch.nn.LSTM")]
+)
+def test_bench_shows_three_candidates(which: str, yardstick: str) -> None:
+    result = CliRunner().invoke(app, ["bench", which, "--shape", "3x2x4", "--rounds", "1"])
+    assert result.exit_code == 0
+    title, _, *rows = result.stdout.splitlines()
+    assert "3 steps, 2 rows, 4 units" in title
+    assert [row.split("  ")[2] for row in rows][:2] == ["compiled", "a loop in torch"]
+    assert yardstick in rows[2]
+    assert all(row.count("x") == 2 for row in rows[1:])
+
+
+@pytest.mark.parametrize(
     ("args", "message"),
     [
         (
@@ -70,6 +83,9 @@ def test_explain_with_numbers() -> None:
         (["explain", "gru", "--size", "hidden"], "--size takes NAME=N, for example hidden=128"),
         (["explain", "gru", "--size", "hidden=4"], "gru needs the size 'input'"),
         (["explain", "mut1", "--size", "input=3", "--size", "hidden=4"], "mut1 needs input = hid"),
+        (["bench", "gru", "--shape", "50x16"], "a shape is steps x rows x units, as in 50x16x128"),
+        (["bench", "gru", "--shape", "0x1x2"], "a shape is steps x rows x units"),
+        (["bench", "grru"], "did you mean gru?"),
     ],
 )
 def test_mistakes_get_a_message(args: list[str], message: str) -> None:
