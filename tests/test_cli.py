@@ -85,7 +85,7 @@ def test_bench_shows_three_candidates(which: str, yardstick: str) -> None:
         (["explain", "mut1", "--size", "input=3", "--size", "hidden=4"], "mut1 needs input = hid"),
         (["bench", "gru", "--shape", "50x16"], "a shape is steps x rows x units, as in 50x16x128"),
         (["bench", "gru", "--shape", "0x1x2"], "a shape is steps x rows x units"),
-        (["bench", "grru"], "did you mean gru?"),
+        (["bench", "grru"], "'grru' is neither a cell nor a file; did you mean gru?"),
     ],
 )
 def test_mistakes_get_a_message(args: list[str], message: str) -> None:
