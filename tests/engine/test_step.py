@@ -1,5 +1,6 @@
 """One step at a time, against the reference over all steps at once."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar, Literal
 
 import pytest
@@ -136,3 +137,27 @@ def test_layers_step(
     torch.testing.assert_close(state, last)
     with pytest.raises(ValueError, match="backwards"):
         us.Recurrent(us.cells.GRU, 3, 4, bidirectional=True).stepper()
+
+
+def test_threads_may_share_a_stepper_and_a_cell() -> None:
+    """Kernels run without Python's lock, so that calls do overlap."""
+    cell = us.cells.LSTM(16, 40).double()
+    stepper = us.Stepper(cell)
+    xs = torch.randn(12, 30, 1, 16, dtype=torch.float64)
+    expected = [us.unfold(cell, one, backend="reference")[0].detach() for one in xs]
+
+    def sequence(one: torch.Tensor) -> torch.Tensor:
+        return us.unfold(cell, one)[0].detach()
+
+    def steps(one: torch.Tensor) -> torch.Tensor:
+        ys, state = [], None
+        for x in one:
+            y, state = stepper(x, state)
+            ys.append(y)
+        return torch.stack(ys)
+
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            for run in (sequence, steps):
+                for found, ys in zip(pool.map(run, xs), expected, strict=True):
+                    torch.testing.assert_close(found, ys)

@@ -111,9 +111,10 @@ class Layout:
 
     def numbers(self, work: int, saved: int, backwards: bool) -> list[int]:
         """Those of a call that the sizes and the two buffers settle; the rest are zero."""
-        if self.latest is None or self.latest[:2] != (work, backwards):
-            self.latest = (work, backwards, self._settled(work, backwards))
-        found, at = self.latest[2].copy(), self.parts
+        latest = self.latest  # read once: other threads may put theirs there
+        if latest is None or latest[:2] != (work, backwards):
+            self.latest = latest = (work, backwards, self._settled(work, backwards))
+        found, at = latest[2].copy(), self.parts
         if saved:
             for k, name in enumerate(self.kernel.arrays, at["p"]):
                 if name in self.saved:

@@ -3,6 +3,7 @@
 import ctypes
 from array import array
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any
 
 import torch
@@ -108,6 +109,7 @@ class _Session:
         self.arguments.given |= {"x": 0, YS: 0}
         numbers = self.layout.numbers(self.work.data_ptr(), 0, False)
         self.numbers = array("q", self.arguments.fill(self.layout, numbers))
+        self.lock = Lock()  # numbers and work are one caller's at a time
         self.address = ctypes.c_void_p(self.numbers.buffer_info()[0])
 
     def fits(self, x: Tensor, state: Any) -> bool:
@@ -125,6 +127,11 @@ class _Session:
         last = [x.new_empty(shape) for shape in self.state_shapes]
         # an output that is a state's new value is one tensor with it, as in `Cell.step`
         y = x.new_empty(self.output_shape) if self.twin is None else last[self.twin]
+        with self.lock:
+            self.launch(x, y, first, last)
+        return y, self.make(*last)
+
+    def launch(self, x: Tensor, y: Tensor, first: list[Tensor], last: list[Tensor]) -> None:
         numbers = self.numbers
         if self.x is not None:
             numbers[self.x] = x.data_ptr()
@@ -138,4 +145,3 @@ class _Session:
             at += 1
         self.function(self.address)
         numbers[FRESH] = 0  # the weights are laid out now
-        return y, self.make(*last)
