@@ -29,7 +29,7 @@ def results(
         weights += [torch.randn_like(output) for output in outputs]
     loss = sum((output * weight).sum() for output, weight in zip(outputs, weights, strict=True))
     assert isinstance(loss, Tensor)
-    wanted = [xs, *state, *cell.parameters()]
+    wanted = [tensor for tensor in (xs, *state, *cell.parameters()) if tensor.requires_grad]
     found = torch.autograd.grad(loss, wanted, allow_unused=True)
     return outputs + [
         torch.zeros_like(w) if g is None else g for w, g in zip(wanted, found, strict=True)
@@ -77,7 +77,7 @@ def check_random_cell(
     backend: str, text: str, seed: int, reverse: bool, lengths: list[int]
 ) -> None:
     cell, xs, state = build_random(text, seed)
-    xs.requires_grad_()
+    xs.requires_grad_(seed % 2 == 0)
     state = [value.requires_grad_() for value in state]
     record = ("h",) if "h" in cell.state_sizes else ()
     how: dict[str, Any] = {"reverse": reverse, "lengths": lengths, "record": record}
@@ -235,3 +235,24 @@ def test_recomputing_keeps_less() -> None:
 def test_recompute_is_a_number_of_steps(steps: Any) -> None:
     with pytest.raises(ValueError, match="recompute is a number of steps"):
         us.unfold(us.cells.LSTM(2, 2), torch.zeros(3, 1, 2), recompute=steps)
+
+
+@every_backend
+@pytest.mark.parametrize("rows", [2, 8])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y = w * x + 0 * h\nh' = tanh(U @ h + b)",  # the input's gradient needs no loop
+        "y = w * x\nh' = tanh(U @ h + b) + x",
+        "h' = tanh(x + h + b)",
+        "h' = tanh(W @ x + U @ h)",
+    ],
+)
+def test_an_input_that_needs_no_gradient(backend: str, rows: int, text: str) -> None:
+    cell = us.cell(text)(4, 4).double()
+    xs, found = torch.randn(5, rows, 4, dtype=torch.float64), []
+    for one in ("reference", backend):
+        ys, last = us.unfold(cell, xs, backend=one)
+        loss = ys.square().sum() + last[0].square().sum()
+        found.append(torch.autograd.grad(loss, list(cell.parameters())))
+    same(list(found[1]), list(found[0]))

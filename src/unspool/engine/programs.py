@@ -113,20 +113,20 @@ def backward_program(plan: Plan, half: bool) -> Program:
             levels[max(found)] = (*levels[max(found)], one)
         else:
             late.append(one)
-    needed = plan.late | {name for one in late for name in one.reads()}
-    for item in reversed(loop.after):
+    needed = plan.late | {name for one in late for name in one.reads()} | {*flows.values()}
+    needed |= {name for level in levels for item in level for name in item.reads()}
+    for item in reversed((*stay, *loop.after)):
         needed |= item.reads() if item.name in needed else set()
     seen: set[str] = set()
     outers = []
     for matrix, left, right in plan.outers:
         outers.append(Outer(matrix, left, right, matrix in seen))
         seen.add(matrix)
-    first_needed = [item for item in loop.after if item.name in needed]
     spec = Spec(
-        before=tuple(stay),
+        before=tuple(item for item in stay if item.name in needed),
         levels=tuple(levels),
-        after=(*first_needed, *late),
-        extra=tuple(item for item in loop.after if item.name not in needed),
+        after=(*(item for item in loop.after if item.name in needed), *late),
+        extra=tuple(item for item in (*stay, *loop.after) if item.name not in needed),
         sizes=sizes,
         carried={s: (from_next(s), flows.get(s)) for s in eqs.states},
         outputs={adjoint("x"): (DX,)} if plan.derived.has("x") else {},
