@@ -26,13 +26,11 @@ def compiled(name: str, T: int, B: int, H: int) -> dict[str, speed.Layer]:
     return {"torch.compile": loop}
 
 
-RECURRENT = {"lstm": "LSTM", "peephole": "PeepholeLSTM", "janet": "JANET", "gru": "GRU"}
-
-
 def torchrecurrent(name: str, T: int, B: int, H: int) -> dict[str, speed.Layer]:
-    import torchrecurrent as package
+    import torchrecurrent as package  # pyright: ignore[reportMissingImports]
 
-    kinds = {"mut1": "MUT1", "mut2": "MUT2", "mut3": "MUT3", "coupled": "CFN", **RECURRENT}
+    kinds = {"mut1": "MUT1", "mut2": "MUT2", "mut3": "MUT3", "janet": "JANET"}
+    kinds |= {"peephole": "PeepholeLSTM", "lstm97": "OriginalLSTM", "indrnn": "IndRNN"}
     if not hasattr(package, kinds.get(name, "")):
         return {}
     layer = getattr(package, kinds[name])(H, H)
@@ -43,8 +41,8 @@ def jax_scan(name: str, T: int, B: int, H: int) -> dict[str, Callable[[torch.Ten
     """JAX's jitted scan of an LSTM, its input product taken before the loop as ours is."""
     if name != "lstm":
         return {}
-    import jax
-    import jax.numpy as jnp
+    import jax  # pyright: ignore[reportMissingImports]
+    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]
 
     def run(parameters: Any, xs: Any) -> Any:
         W, U, b = parameters

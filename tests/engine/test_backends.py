@@ -12,7 +12,7 @@ import unspool as us
 from tests.conformance.table import IDS, TABLE, build, inputs
 from tests.equations.random_cells import cells
 from tests.equations.test_random_cells import build as build_random
-from unspool.engine import cpu
+from unspool.engine import cpu, layout
 
 BACKENDS = ["planned", "cpu"]
 every_backend = pytest.mark.parametrize("backend", BACKENDS)
@@ -77,13 +77,16 @@ def check_random_cell(
     backend: str, text: str, seed: int, reverse: bool, lengths: list[int]
 ) -> None:
     cell, xs, state = build_random(text, seed)
-    xs.requires_grad_(seed % 2 == 0)
+    xs.requires_grad_(seed % 3 != 0)
     state = [value.requires_grad_() for value in state]
     record = ("h",) if "h" in cell.state_sizes else ()
     how: dict[str, Any] = {"reverse": reverse, "lengths": lengths, "record": record}
     weights: list[Tensor] = []
     expected = results(cell, xs, state, weights, backend="reference", **how)
     same(results(cell, xs, state, weights, backend=backend, **how), expected)
+    with torch.no_grad():
+        ys, last, *_ = us.unfold(cell, xs, state, backend=backend, **how)
+    same([ys, *last], expected[: 1 + len(last)])
 
 
 DRAWN = (cells(), st.integers(0, 99), st.booleans(), st.tuples(*[st.integers(0, 3)] * 2))
@@ -101,7 +104,12 @@ def test_cpu_on_random_cells(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cpu, "FEW_ROWS", 99 if hoist else 0)
-        check_random_cell("cpu", text, seed, reverse, list(lengths))
+        patch.setattr(layout, "SMALL", 0)
+        torch.set_num_threads(1 + seed % 2)
+        try:
+            check_random_cell("cpu", text, seed, reverse, list(lengths))
+        finally:
+            torch.set_num_threads(1)
 
 
 @every_backend

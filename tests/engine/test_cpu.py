@@ -90,6 +90,46 @@ def test_any_size(size: int, rows: int) -> None:
         same(results(cell, xs, state, weights, backend="cpu"), expected)
 
 
+SHARED = [  # matrices that stand twice: in one sum, with other operands, in overlapping pieces
+    "a = tanh(W @ h + b)\nd = sigmoid(W @ h + V @ a)\nh' = a * d + x",
+    "c = tanh(W @ h + e)\na = tanh(W @ x)\nd = tanh(A @ h + f)\nh' = a * c * d + c",
+    "h' = tanh(W @ concat(x, h) + W @ concat(h, x) + b)",
+    "h' = tanh(W @ concat(x, h) + W @ concat(x, tanh(h)) + b)",
+    # an old state that is read whole after the first level
+    "c' = a * c + g * h + x\nh' = tanh(U @ c + V @ c' + b)",
+]
+
+
+@pytest.mark.parametrize("text", SHARED)
+@pytest.mark.parametrize("rows", [3, 9])
+@pytest.mark.usefixtures("three_workers")
+def test_what_workers_share(text: str, rows: int) -> None:
+    cell = us.cell(text)(41, 41).double()
+    with torch.no_grad():
+        for parameter in cell.parameters():
+            parameter.mul_(0.3)
+    xs, state = inputs(cell, T=40, B=rows)
+    weights: list[torch.Tensor] = []
+    expected = results(cell, xs, state, weights, backend="reference")
+    for _ in range(5):
+        same(results(cell, xs, state, weights, backend="cpu"), expected, 1e-9)
+        with torch.no_grad():
+            ys, last = us.unfold(cell, xs, state, backend="cpu")
+        same([ys, *last], expected[: 1 + len(last)], 1e-9)
+
+
+def test_sizes_by_name_and_not_by_order() -> None:
+    kind = us.cell(
+        "c: mem\ny: proj\nc' = tanh(A @ x + B @ c)\nh' = tanh(C @ c' + D @ h)\ny = E @ h'"
+    )
+    xs = torch.randn(3, 2, 3)
+    for sizes in ({"proj": 30, "mem": 4}, {"mem": 30, "proj": 4}):
+        cell = kind(3, 5, **sizes)
+        ys, state = us.unfold(cell, xs, backend="cpu")
+        assert ys.shape[2] == sizes["proj"]
+        assert state.c.shape[1] == sizes["mem"]
+
+
 def test_functions_in_single_precision() -> None:
     """Each function over its range, and at its edges, against torch in float64."""
     xs = torch.cat((torch.linspace(-110, 110, 4001), torch.linspace(-1e-3, 1e-3, 101)))
@@ -110,18 +150,18 @@ def test_functions_in_single_precision() -> None:
 def test_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     source = forward_program(make_plan(us.cells.Elman.equations), True, False).kernel.source
-    c_build.load.cache_clear()
+    c_build._load.cache_clear()
     c_build.load(source, "float")
     (library,) = (tmp_path / "unspool").glob("*.so")
     assert (tmp_path / "unspool").stat().st_mode & 0o777 == 0o700
     first = library.stat().st_mtime_ns
-    c_build.load.cache_clear()
+    c_build._load.cache_clear()
     c_build.load(source, "float")
     assert library.stat().st_mtime_ns == first  # used again
     whole = library.read_bytes()
     library.unlink()
     library.write_bytes(whole[: len(whole) // 2])  # damaged: a crash, if it were loaded
-    c_build.load.cache_clear()
+    c_build._load.cache_clear()
     assert c_build.load(source, "float").run
     assert library.read_bytes() == whole
     assert not list((tmp_path / "unspool").glob("tmp*"))
@@ -165,7 +205,7 @@ def test_without_a_compiler_the_plan_runs_and_says_so_once(monkeypatch: pytest.M
         )
 
     monkeypatch.setattr(c_build, "compiler", none)
-    c_build.load.cache_clear()
+    c_build._load.cache_clear()
     forward_program.cache_clear()
     say_once.cache_clear()
     cell, xs = us.cells.GRU(3, 4), torch.randn(5, 2, 3)

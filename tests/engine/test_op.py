@@ -127,3 +127,23 @@ def test_torchs_own_check_of_operators(training: bool) -> None:
     # eager outputs is left to the tests above
     utilities = ("test_schema", "test_faketensor", "test_autograd_registration")
     torch.library.opcheck(unfold_op, (*given, training), test_utils=utilities)
+
+
+def test_autocast_leaves_the_recurrence_in_its_dtype() -> None:
+    cell, xs = us.cells.GRU(3, 4), torch.randn(5, 2, 3)
+
+    def run(xs: Tensor) -> Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return us.unfold(cell, xs @ torch.eye(3))[0]
+
+    assert compiled(run)(xs).dtype == run(xs).dtype == torch.float32
+
+
+def test_outputs_that_are_recorded_too() -> None:
+    cell, xs = us.cells.GRU(3, 4), torch.randn(5, 2, 3)
+    for backend in ("auto", "planned"):
+        run = compiled(lambda b=backend: us.unfold(cell, xs, record="h", backend=b))
+        ys, _, lines = run()
+        torch.testing.assert_close(ys, lines["h"])
+    with pytest.raises(Exception, match=r"outside torch\.compile"):
+        compiled(lambda: us.unfold(cell, xs, backend="bf16")[0])()

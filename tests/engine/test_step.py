@@ -1,5 +1,6 @@
 """One step at a time, against the reference over all steps at once."""
 
+import copy
 from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar, Literal
 
@@ -161,3 +162,27 @@ def test_threads_may_share_a_stepper_and_a_cell() -> None:
             for run in (sequence, steps):
                 for found, ys in zip(pool.map(run, xs), expected, strict=True):
                     torch.testing.assert_close(found, ys)
+
+
+def test_a_layers_stepper_is_a_copy() -> None:
+    layer = us.Recurrent(us.cells.GRU, 3, 4, skip="residual", initial="learned")
+    x = torch.randn(2, 3)
+    step = layer.stepper()
+    before, _ = step(x)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.add_(1)
+    assert torch.equal(step(x)[0], before)
+
+
+def test_steppers_can_be_copied_and_vmapped() -> None:
+    stepper, x = us.Stepper(us.cells.GRU(3, 4)), torch.randn(2, 3)
+    y, state = stepper(x)
+    other = copy.deepcopy(stepper)
+    assert torch.equal(other(x, state)[0], stepper(x, state)[0])
+    many, _ = torch.func.vmap(stepper)(x[None], [state.h[None]])
+    torch.testing.assert_close(many[0], stepper(x, state)[0])
+    assert stepper(x)[0].equal(y)
+    for rows in range(1, 20):
+        stepper(torch.zeros(rows, 3))
+    assert len(stepper.sessions) <= module.SESSIONS

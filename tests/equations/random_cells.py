@@ -35,6 +35,7 @@ def cells(draw: st.DrawFn) -> str:
     for state, size in sizes.items():
         known[size].append(state)
     parameters = 0
+    matrices: dict[tuple[str, str], list[str]] = {}
 
     def fresh(kind: str) -> str:
         nonlocal parameters
@@ -54,21 +55,32 @@ def cells(draw: st.DrawFn) -> str:
             pair = draw(st.sampled_from(PAIRS))
             return pair.format(vector(size, depth - 1), vector(size, depth - 1))
         if form == "sum":
-            return f"{product(depth)} + {product(depth)} - {product(depth)} + {fresh('b')}"
-        return f"({product(depth)})"
+            return f"{product(size)} + {product(size)} - {product(size)} + {fresh('b')}"
+        return f"({product(size)})"
 
-    def product(depth: int) -> str:
+    def product(size: str) -> str:
         # an operand that starts with x or a state is never a constant
-        sources = [name for size in SIZES for name in known[size]]
-        operand = draw(st.sampled_from(sources))
+        sources = {name: one for one in SIZES for name in known[one]}
+        operand = draw(st.sampled_from(sorted(sources)))
+        columns = sources[operand]
         form = draw(st.sampled_from(["name", "nested", "concat", "times"]))
         if form == "nested":
             operand = f"tanh({fresh('M')} @ {operand})"
-        elif form == "concat":
-            operand = f"concat({operand}, {draw(st.sampled_from(sources))}, {fresh('b')})"
-        elif form == "times":
+            return f"{fresh('M')} @ {operand}"
+        if form == "concat":
+            other = draw(st.sampled_from(sorted(sources)))
+            operand = f"concat({operand}, {other})"
+            columns = f"{columns} and {sources[other]}"  # the other way round is another matrix
+        if form == "times":
             operand = f"({operand} * {fresh('b')})"
-        return f"{fresh('M')} @ {operand}"
+        return f"{matrix(size, columns)} @ {operand}"
+
+    def matrix(rows: str, columns: str) -> str:
+        """A new one, or one that stands elsewhere already."""
+        used = matrices.setdefault((rows, columns), [])
+        if not used or draw(st.booleans()):
+            used.append(fresh("M"))
+        return draw(st.sampled_from(used))
 
     lines = [f"{state}: {size}" for state, size in sizes.items() if size == "extra"]
     for number in range(draw(st.integers(0, 3))):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd import forward_ad
 
 from unspool.cells.cell import Bound
@@ -16,10 +16,24 @@ from unspool.engine.saved import Saved
 
 
 def only_reference(call: Call) -> bool:
-    """What plans do not serve: torch.func, forward mode, Python cells, other devices."""
-    in_func = torch._C._functorch.peek_interpreter_stack() is not None  # type: ignore[attr-defined]
+    """What plans do not serve: torch.func, forward mode, Python cells, tensors of other kinds."""
     odd = not isinstance(call.cell, Bound) or call.xs.device.type not in ("cpu", "cuda")
-    return in_func or forward_ad._current_level >= 0 or odd
+    odd = (
+        odd
+        or type(call.xs) not in (Tensor, nn.Parameter)
+        or torch._C._get_tracing_state() is not None
+    )
+    learned = any(isinstance(mask, Tensor) and mask.requires_grad for mask in masks_of(call))
+    return odd or learned or in_func() or forward_ad._current_level >= 0
+
+
+def masks_of(call: Call) -> list[Any]:
+    return [*call.step_masks.values(), *call.row_masks.values()]
+
+
+def in_func() -> bool:
+    """Whether torch.func is at work: what looks like a tensor then is many, or a tangent."""
+    return torch._C._functorch.peek_interpreter_stack() is not None  # type: ignore[attr-defined]
 
 
 def unfold_with(backend: Any, call: Call) -> tuple[Tensor, Any, dict[str, Tensor]]:
@@ -42,15 +56,17 @@ class _Unfold(torch.autograd.Function):
         outputs, saved = backend.forward(call, training=True)
         # torch holds what the backward pass reads, and nobody else: it notices when something is
         # changed in place, and what is left of a checkpointed call holds no memory
-        ctx.save_for_backward(*tensors, *saved.tensors)
-        ctx.backend, ctx.rest, ctx.count = backend, saved.rest, len(tensors)
+        ctx.save_for_backward(*tensors, *saved.tensors, *_fixed(call))
+        ctx.backend, ctx.rest = backend, saved.rest
+        ctx.counts = len(tensors), len(tensors) + len(saved.tensors)
         ctx.call = call.on([None] * len(tensors))
         return tuple(outputs)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         everything = ctx.saved_tensors
-        tensors, kept = everything[: ctx.count], everything[ctx.count :]
+        first, second = ctx.counts
+        tensors, kept = everything[:first], everything[first:second]
         if torch.is_grad_enabled():  # a backward pass that is itself differentiated
             return (None, None, *_through_reference(ctx.call, tensors, grads))
         call = ctx.call.on(tensors)
@@ -62,6 +78,11 @@ class _Unfold(torch.autograd.Function):
         return (None, None, *(_of(found, n, t) if needed else None for n, t, needed in wanted))
 
 
+def _fixed(call: Call) -> list[Tensor]:
+    """What a call reads besides: lengths and masks."""
+    return [t for t in (call.lengths, *masks_of(call)) if isinstance(t, Tensor)]
+
+
 def _of(found: dict[str, Tensor], name: str, tensor: Tensor) -> Tensor:
     return found[name] if name in found else torch.zeros_like(tensor)
 
@@ -69,6 +90,8 @@ def _of(found: dict[str, Tensor], name: str, tensor: Tensor) -> Tensor:
 def _through_reference(
     call: Call, tensors: Sequence[Tensor], grads: Sequence[Tensor]
 ) -> list[Tensor | None]:
+    # views, so that the way from one input to another is not walked: that is torch's own to do
+    tensors = [tensor.view_as(tensor) if tensor.requires_grad else tensor for tensor in tensors]
     ys, last, lines = unfold_reference(call.on(tensors))
     outputs = [ys, *last, *lines.values()]
     pairs = [(out, grad) for out, grad in zip(outputs, grads, strict=True) if out.requires_grad]

@@ -76,9 +76,23 @@ def _temporary_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="unspool-"))
 
 
-@lru_cache(maxsize=512)
 def load(source: str, real: str) -> ctypes.CDLL:
-    """The library of a kernel for float or double."""
+    """The library of a kernel for float or double; a refusal is remembered too."""
+    found = _load(source, real)
+    if isinstance(found, CannotBuild):
+        raise found
+    return found
+
+
+@lru_cache(maxsize=512)
+def _load(source: str, real: str) -> ctypes.CDLL | CannotBuild:
+    try:
+        return _load_or_build(source, real)
+    except CannotBuild as error:
+        return error
+
+
+def _load_or_build(source: str, real: str) -> ctypes.CDLL:
     path, version = compiler()
     defines = [f"-DREAL={real}", f"-DLAYER_NORM_EPS={LAYER_NORM_EPS!r}"]
     everything = "\0".join([source, PRELUDE.read_text(), *FLAGS, *defines, version, processor()])

@@ -62,12 +62,15 @@ class Group:
 
 @dataclass(frozen=True)
 class Outer:
-    """A matrix that receives `left` times `right` transposed at every step; `add` to what is."""
+    """A matrix that receives `left` times `right` transposed at every step.
+
+    With a `turn` it is added to what is there, once everybody is done with the turns before.
+    """
 
     matrix: str
     left: str
     right: str
-    add: bool
+    turn: int | None
 
 
 @dataclass(frozen=True)
@@ -471,7 +474,8 @@ class _Printer:
         if levels and any(not isinstance(item, Elementwise | Sum) for item in levels[0]):
             return True
         # or writes into a vector that somebody here may still be reading
-        return bool({name for item in whole for name in item.reads()} & set(self.out.temps))
+        written = {*self.out.temps, *(self.old if self.out.ring else ())}
+        return bool({name for item in whole for name in item.reads()} & written)
 
     # --- around the loop -----------------------------------------------------------------
 
@@ -487,8 +491,14 @@ class _Printer:
 
     def outers(self) -> str:
         """Matrix gradients; right sides that meet the same left ones are taken together."""
-        by_right: dict[str, list[tuple[int, Outer]]] = {}
+        turns: dict[int, list[tuple[int, Outer]]] = {0: []}
         for k, outer in enumerate(self.spec.outers):
+            turns.setdefault(outer.turn or 0, []).append((k, outer))
+        return "\n#pragma omp barrier\n".join(map(self.outers_of_a_turn, turns.values()))
+
+    def outers_of_a_turn(self, outers: Sequence[tuple[int, Outer]]) -> str:
+        by_right: dict[str, list[tuple[int, Outer]]] = {}
+        for k, outer in outers:
             by_right.setdefault(outer.right, []).append((k, outer))
         groups: dict[tuple[str, ...], list[str]] = {}
         for right, members in by_right.items():
@@ -499,7 +509,7 @@ class _Printer:
             for i in range(len(lefts)):
                 for right in rights:
                     k, outer = by_right[right][i]
-                    targets.append(f"{{ K->grad[{k}], K->gs[{k}], {int(outer.add)} }}")
+                    targets.append(f"{{ K->grad[{k}], K->gs[{k}], {int(outer.turn is not None)} }}")
             text += [
                 f"    {{ const Side left[] = {{ {', '.join(map(self.side, lefts))} }};",
                 f"      const Side right[] = {{ {', '.join(map(self.side, rights))} }};",

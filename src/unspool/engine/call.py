@@ -85,7 +85,7 @@ def prepare(
 
 
 def _as(like: Tensor, mask: Any) -> Any:
-    return mask.to(like.dtype) if isinstance(mask, Tensor) else mask
+    return mask.to(like.device, like.dtype) if isinstance(mask, Tensor) else mask
 
 
 def _bound(cell: Any) -> Bound | PythonCell:
@@ -114,6 +114,13 @@ def _same_kind(cell: Bound | PythonCell, xs: Tensor) -> Tensor:
     weight = _weight(cell, xs)
     if xs.device != weight.device:
         raise ValueError(f"xs is on {xs.device} and the cell on {weight.device}: move one of them")
+    if isinstance(cell, Bound):
+        for name, tensor in cell.tensors.items():
+            if tensor.dtype != weight.dtype or tensor.device != weight.device:
+                raise ValueError(
+                    f"the parameters of a cell are of one kind: {name} is {tensor.dtype} on "
+                    f"{tensor.device}, and another is {weight.dtype} on {weight.device}"
+                )
     if xs.dtype == weight.dtype or not (isinstance(cell, Bound) or xs.is_floating_point()):
         return xs
     if not (autocast_is_on(xs.device.type) and xs.is_floating_point()):
@@ -150,6 +157,8 @@ def state_like(
         if not isinstance(value, Tensor) or value.shape != (B, n):
             found = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
             raise ValueError(f"{what} {name} has shape {found}; expected {expected}")
+        if value.device != xs.device:
+            raise ValueError(f"{what} {name} is on {value.device} and xs on {xs.device}: move one")
         if isinstance(cell, Bound) and value.dtype != dtype and not autocast_is_on(xs.device.type):
             raise ValueError(f"{what} {name} is {value.dtype} and the cell is {dtype}: convert it")
     cast = isinstance(cell, Bound)
@@ -173,12 +182,14 @@ def _lengths(lengths: Tensor | Sequence[int] | None, xs: Tensor) -> Tensor | Non
         return None
     T, B = xs.shape[:2]
     try:
-        lengths = torch.as_tensor(lengths)
+        if not isinstance(lengths, Tensor):
+            lengths = torch.as_tensor(lengths, device="cpu")
     except (TypeError, ValueError, RuntimeError):
         raise ValueError(
             f"lengths is {B} whole numbers, one for each row; got {lengths!r}"
         ) from None
-    if lengths.shape != (B,) or lengths.is_floating_point() or lengths.dtype == torch.bool:
+    numbers = lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool
+    if lengths.shape != (B,) or numbers:
         raise ValueError(
             f"lengths is one whole number for each of the {B} rows; got shape "
             f"{tuple(lengths.shape)} of {lengths.dtype}"
@@ -190,7 +201,7 @@ def _lengths(lengths: Tensor | Sequence[int] | None, xs: Tensor) -> Tensor | Non
         and not (0 <= int(lengths.min()) <= int(lengths.max()) <= T)
     ):
         raise ValueError(f"lengths lie between 0 and the {T} steps of xs; got {lengths.tolist()}")
-    return lengths
+    return lengths.to(torch.int64)
 
 
 def _record(cell: Bound | PythonCell, record: Sequence[str]) -> tuple[str, ...]:
@@ -204,7 +215,7 @@ def _record(cell: Bound | PythonCell, record: Sequence[str]) -> tuple[str, ...]:
             raise ValueError(
                 f"there is no line {name!r} to record; the cell has {', '.join(known)}"
             )
-    return tuple(record)
+    return tuple(dict.fromkeys(record))
 
 
 def _with_masks(bound: Bound, masks: Masks) -> Bound:

@@ -98,7 +98,8 @@ def backward(
         found["x"] = empty(xs, *xs.shape) if wants_x else xs.new_empty(0)
         given[DX] = found["x"].data_ptr()
     for name in plan.parameters:
-        found[name] = xs.new_empty(cell.tensors[name].shape)
+        new = xs.new_zeros if name in plan.crowded else xs.new_empty
+        found[name] = new(cell.tensors[name].shape)
     last = [xs.new_empty(B, n) for n in layout.state_sizes]
     results = [found[name[1:]].data_ptr() for name in program.kernel.sums]
     rows = []
@@ -193,4 +194,5 @@ class Arguments:
         lengths = self.call.lengths
         if lengths is None:
             return None
-        return (torch.arange(self.call.xs.shape[0])[:, None] < lengths).to(torch.uint8)
+        steps = torch.arange(self.call.xs.shape[0], device="cpu")
+        return (steps[:, None] < lengths.cpu()).to(torch.uint8)

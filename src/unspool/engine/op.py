@@ -16,7 +16,7 @@ from unspool.cells.state import make_state
 from unspool.engine import cpu, planned
 from unspool.engine.c_build import CannotBuild
 from unspool.engine.c_source import CannotPrint
-from unspool.engine.call import Call, prepare
+from unspool.engine.call import Call, autocast_is_on, prepare
 from unspool.engine.masks import Masks
 from unspool.engine.programs import build_both
 from unspool.engine.saved import Saved
@@ -79,6 +79,8 @@ def unfold_op(*arguments: Any) -> list[Tensor]:
     call = given.call()
     backend = _backend(call, given.backend)
     outputs, saved = backend.forward(call, training)
+    if backend is planned:
+        outputs = [output.clone() for output in outputs]  # own memory
     return [*outputs, *(saved.tensors if training and backend is cpu else [])]
 
 
@@ -173,6 +175,10 @@ def unfold_compiled(
     """The operator, called from inside a graph that is being made."""
     masks = Masks() if masks is None else masks
     eqs, (T, B, _) = bound.equations, xs.shape
+    if autocast_is_on(xs.device.type):  # the recurrence runs in the dtype of the parameters
+        dtype = next(iter(bound.tensors.values()), xs).dtype
+        xs = xs.to(dtype)
+        state = None if state is None else [value.to(dtype) for value in state]
     parameters = [_masked(t, masks.weights.get(n)) for n, t in bound.tensors.items()]
     if state is None:
         state = [xs.new_zeros(B, bound.size(name)) for name in eqs.states]

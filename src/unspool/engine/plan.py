@@ -156,6 +156,20 @@ class Plan:
         return self.pieces[matrix].start if matrix in self.pieces else None
 
     @cached_property
+    def crowded(self) -> frozenset[str]:
+        """Parameters whose gradient is a sum of several products, which may overlap in part."""
+        counts = Counter(matrix for matrix, _, _ in self.outers)
+        several = {self.whole(matrix) for matrix, count in counts.items() if count > 1}
+        for name in {piece.matrix for piece in self.pieces.values()}:
+            pieces = [piece for piece in self.pieces.values() if piece.matrix == name]
+            # disjoint if each begins where another ends, the first one at 0
+            ends = {Size(), *(piece.start + piece.size for piece in pieces)}
+            starts = [piece.start for piece in pieces]
+            if len(set(starts)) < len(starts) or not set(starts) <= ends:
+                several.add(name)
+        return frozenset(several)
+
+    @cached_property
     def parameters(self) -> tuple[str, ...]:
         """Those that a gradient reaches."""
         reached = [self.whole(matrix) for matrix, _, _ in self.outers]

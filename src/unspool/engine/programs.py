@@ -1,5 +1,6 @@
 """What a plan computes in each direction of time, as a kernel: printed, built when it is called."""
 
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -37,7 +38,7 @@ class Program:
 
     def layout(self, T: int, B: int, sizes: Mapping[str, int], element: int) -> Layout:
         threads = torch.get_num_threads()
-        key = (T, B, tuple(sizes.values()), element, threads)
+        key = (T, B, tuple(sizes.items()), element, threads)
         found = self.layouts.get(key)
         if found is None:
             if len(self.layouts) > 1000:  # batches of many lengths: nothing here is dear to make
@@ -117,11 +118,12 @@ def backward_program(plan: Plan, half: bool) -> Program:
     needed |= {name for level in levels for item in level for name in item.reads()}
     for item in reversed((*stay, *loop.after)):
         needed |= item.reads() if item.name in needed else set()
-    seen: set[str] = set()
+    turns: Counter[str] = Counter()
     outers = []
     for matrix, left, right in plan.outers:
-        outers.append(Outer(matrix, left, right, matrix in seen))
-        seen.add(matrix)
+        whole = plan.whole(matrix)
+        outers.append(Outer(matrix, left, right, turns[whole] if whole in plan.crowded else None))
+        turns[whole] += 1
     spec = Spec(
         before=tuple(item for item in stay if item.name in needed),
         levels=tuple(levels),

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from unspool.cells.cell import Bound, Cell
 from unspool.cells.state import state_type
-from unspool.engine.autograd import only_reference
+from unspool.engine.autograd import in_func, only_reference
 from unspool.engine.c_build import CannotBuild
 from unspool.engine.c_source import HEADER, CannotPrint
 from unspool.engine.call import Call, prepare
@@ -23,13 +23,15 @@ from unspool.engine.reference import unfold_reference
 from unspool.engine.unfold import say_once
 
 FRESH = HEADER.index("fresh")
+SESSIONS = 8  # numbers of rows that weights stay laid out for
 
 
 class Stepper:
     """`y, state = stepper(x, state)` for x of shape (B, I): what `unfold` gives for one step.
 
     It takes a copy of the weights when it is made: make a new one when they have changed. No
-    gradient goes through it. `masks` are those of evaluation, which do not change by step.
+    gradient goes through it. `masks` are those of evaluation, which do not change by step. Where
+    the output is a state's new value both are the same tensor, as with `Cell.step`.
     """
 
     def __init__(self, cell: Any, masks: Masks | None = None):
@@ -44,6 +46,10 @@ class Stepper:
         with torch.no_grad():
             return self.begin(x, state)
 
+    def __reduce__(self) -> Any:
+        """Copies and pickles lay their weights out anew."""
+        return Stepper, (self.cell, self.masks)
+
     def begin(self, x: Tensor, state: Sequence[Tensor] | None) -> tuple[Tensor, Any]:
         """The first step for a number of rows, and every step that no kernel runs."""
         if not isinstance(x, Tensor) or (isinstance(self.cell, Bound) and x.dim() != 2):
@@ -53,7 +59,12 @@ class Stepper:
             self.cell, x[None], state, lengths=None, reverse=False, masks=self.masks, record=()
         )
         key = (len(x), x.dtype)
+        if only_reference(call):
+            ys, last, _ = unfold_reference(call)
+            return ys[0], last
         if key not in self.sessions:
+            if len(self.sessions) >= SESSIONS:
+                del self.sessions[next(iter(self.sessions))]
             self.sessions[key] = _session(call)
         self.latest = session = self.sessions[key]
         if session is not None:
@@ -63,7 +74,7 @@ class Stepper:
 
 
 def _session(call: Call) -> "_Session | None":
-    if not call.xs.shape[1] or only_reference(call) or not takes(call):
+    if not call.xs.shape[1] or not takes(call):
         return None
     try:
         return _Session(call)
@@ -115,12 +126,14 @@ class _Session:
     def fits(self, x: Tensor, state: Any) -> bool:
         if type(x) is not Tensor or x.shape != self.shape or x.dtype is not self.dtype:
             return False
-        if state is None or len(state) != len(self.states) or not x.is_cpu:
+        if not isinstance(state, tuple | list) or len(state) != len(self.states) or in_func():
             return False
         for value, shape in zip(state, self.state_shapes, strict=True):
             if type(value) is not Tensor or value.shape != shape or value.dtype is not self.dtype:
                 return False
-        return True
+            if not value.is_cpu:
+                return False
+        return x.is_cpu
 
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
         x, first = x.contiguous(), [value.contiguous() for value in state]

@@ -108,8 +108,9 @@ def unfold(
     """
     if backend not in BACKENDS:
         raise ValueError(f"there is no backend {backend!r}; choose one of {', '.join(BACKENDS)}")
-    eager = backend in ("reference", "bf16") or not isinstance(cell, Cell | Bound)
-    if torch.compiler.is_compiling() and not eager:
+    if torch.compiler.is_compiling() and isinstance(cell, Cell | Bound) and backend != "reference":
+        if backend == "bf16":
+            raise ValueError("the bf16 backend runs outside torch.compile")
         if recompute is not None:
             raise ValueError("inside torch.compile its own planner decides what runs again")
         names = (record,) if isinstance(record, str) else tuple(record)

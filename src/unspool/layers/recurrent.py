@@ -1,5 +1,6 @@
 """`Recurrent`: any cell, stacked, in one direction or both."""
 
+import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from unspool.cells.cell import Cell
-from unspool.engine import Stepper, unfold
+from unspool.engine import Stepper, expected_masks, unfold
 from unspool.layers.dropout import Dropout
 from unspool.layers.initial import LearnedState
 from unspool.layers.merge import Merge, MergeDirections, check_merge
@@ -87,17 +88,18 @@ class Recurrent(nn.Module):
 
         It takes a copy of the weights: make a new one when they have changed.
         """
-        cells = [cell for layer in self.layers for cell in _cells(layer)]
-        if len(cells) > len(self.layers):
+        own = copy.deepcopy(self).eval()
+        cells = [cell for layer in own.layers for cell in _cells(layer)]
+        if len(cells) > len(own.layers):
             raise ValueError("a layer that also reads backwards has no next step to take")
-        xs = torch.empty(1, 1, self.input_size)
-        masks = [self.dropout.masks(cell, xs, training=False) for cell in cells]
-        steppers = {cell: Stepper(cell, mask) for cell, mask in zip(cells, masks, strict=True)}
+        zoneout = self.dropout.zoneout
+        masks = {cell: expected_masks(cell, zoneout) if zoneout else None for cell in cells}
+        steppers = {cell: Stepper(cell, mask) for cell, mask in masks.items()}
         how = _How(None, None, (), "auto", False, None, steppers)
 
         @torch.no_grad()
         def step(x: Tensor, state: Sequence[Sequence[Any]] | None = None) -> tuple[Tensor, Any]:
-            ys, last, _ = self._run(x[None], state, how)
+            ys, last, _ = own._run(x[None], state, how)
             return ys[0], last
 
         return step
