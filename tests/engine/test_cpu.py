@@ -12,7 +12,7 @@ import unspool as us
 from tests.conformance.table import IDS, TABLE, build, inputs
 from tests.engine.test_backends import results, same
 from unspool.engine import c_build, layout
-from unspool.engine.c_source import CannotPrint
+from unspool.engine.c_spec import CannotPrint
 from unspool.engine.plan import make_plan
 from unspool.engine.programs import forward_program
 from unspool.engine.unfold import say_once

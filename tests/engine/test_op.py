@@ -10,7 +10,7 @@ import unspool as us
 from tests.conformance.table import IDS, TABLE, build, inputs
 from tests.engine.test_backends import same
 from unspool.engine import cpu
-from unspool.engine.c_source import CannotPrint
+from unspool.engine.c_spec import CannotPrint
 from unspool.engine.op import Given, unfold_op
 
 every_cell = pytest.mark.parametrize(("kind", "sizes"), TABLE, ids=IDS)

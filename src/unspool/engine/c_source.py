@@ -7,119 +7,38 @@ taken tile by tile, one vector of units of every gate for a few rows at a time, 
 lines follow while the sums are at hand.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import ClassVar
 
-from unspool.engine.plan import Accumulate, Elementwise, Item, Reduce, Term, levels_of
-from unspool.equations.expr import Apply, Const, Expr, Name, names
+from unspool.engine.c_outers import outer_functions
+from unspool.engine.c_spec import (
+    CannotPrint,
+    Carry,
+    Group,
+    Kernel,
+    Levels,
+    Outer,
+    Spec,
+    Sum,
+    Work,
+)
+from unspool.engine.c_templates import (
+    COLUMN,
+    HEADER,
+    LEVEL,
+    NO_TILES,
+    ROWS,
+    RUN,
+    TAIL,
+)
+from unspool.engine.plan import Accumulate, Elementwise, Reduce, Term, levels_of
+from unspool.equations.expr import Apply, Const, Expr, Name
 from unspool.equations.sizes import Size
 
 FUNCTIONS = {
     "sigmoid", "tanh", "relu", "softplus", "exp", "log", "sqrt", "abs", "sin", "cos", "minimum",
     "maximum", "step", "sign", "below",
 }  # fmt: skip
-
-
-class CannotPrint(Exception):
-    """There is something that no kernel is written for; the planned backend runs it."""
-
-
-@dataclass(frozen=True)
-class Sum:
-    """A parameter that receives an expression at every step of every row."""
-
-    name: str
-    expr: Expr
-    waits: ClassVar[bool] = False
-
-    def reads(self) -> set[str]:
-        return names(self.expr)
-
-
-@dataclass(frozen=True)
-class Carry:
-    """A state whose new value is made outside the loop, or is nothing."""
-
-    state: str
-    line: str | None
-
-
-Work = Item | Sum
-Levels = tuple[tuple[Work, ...], ...]
-
-
-@dataclass(frozen=True)
-class Group:
-    """Matrices that read the same vector in the same tiles: packed side by side."""
-
-    size: Size
-    operand: str
-    terms: tuple[tuple[int, Term], ...]  # (which accumulator, term)
-    half: bool = False
-
-
-@dataclass(frozen=True)
-class Outer:
-    """A matrix that receives `left` times `right` transposed at every step.
-
-    With a `turn` it is added to what is there, once everybody is done with the turns before.
-    """
-
-    matrix: str
-    left: str
-    right: str
-    turn: int | None
-
-
-@dataclass(frozen=True)
-class Spec:
-    """What one direction of time computes.
-
-    `carried` maps each state to the name that reads its old value and the line that is its new
-    one (None: it becomes zero). `outputs` maps lines to arrays that are zero past a row's end;
-    `saved` lines are kept for a later call, and so is every step's state if `history` says so.
-    `extra` runs after the loop if the call asks for it.
-    """
-
-    before: tuple[Work, ...]
-    levels: Levels
-    after: tuple[Work, ...]
-    extra: tuple[Work, ...]
-    sizes: Mapping[str, Size]
-    carried: Mapping[str, tuple[str, str | None]]
-    outputs: Mapping[str, tuple[str, ...]]
-    saved: frozenset[str]
-    history: bool
-    vectors: frozenset[str]
-    masks: frozenset[str]
-    outers: tuple[Outer, ...] = ()
-    half: bool = False  # the loop's products in bfloat16, added up in float
-
-
-@dataclass
-class Kernel:
-    """The source, and the order in which a call hands over pointers and sizes."""
-
-    source: str = ""
-    arrays: list[str] = field(default_factory=list)
-    masks: list[str] = field(default_factory=list)
-    states: list[str] = field(default_factory=list)
-    groups: list[Group] = field(default_factory=list)
-    sizes: list[Size] = field(default_factory=list)
-    temps: list[str] = field(default_factory=list)  # one step of them
-    scalars: list[str] = field(default_factory=list)  # one value a row
-    scratch: list[str] = field(default_factory=list)  # over all steps, for this call
-    reduces: list[str] = field(default_factory=list)
-    sums: list[str] = field(default_factory=list)
-    ring: bool = True  # two places for each state are enough
-    parts: dict[str, int] = field(default_factory=dict)  # how many numbers of each kind
-
-    def size(self, size: Size) -> str:
-        if size not in self.sizes:
-            self.sizes.append(size)
-        return f"K->n[{self.sizes.index(size)}]"
 
 
 Read = Callable[[str], str]
@@ -136,7 +55,9 @@ class _Printer:
         rows = {"before": spec.before, "after": spec.after, "extra": spec.extra}
         self.passes: dict[str, Levels] = {k: levels_of(items) for k, items in rows.items()}  # type: ignore[arg-type]
         self.passes["loop"] = spec.levels
-        self.where = {item.name: (p, k) for p, k, item in self.everything() if not _is_sum(item)}
+        self.where = {
+            item.name: (p, k) for p, k, item in self.everything() if not isinstance(item, Sum)
+        }
         inside = [item for level in spec.levels for item in level]
         self.inside = {item.name for item in inside}
         self.old = {old: state for state, (old, _) in spec.carried.items()}
@@ -158,7 +79,8 @@ class _Printer:
         needed, elsewhere = set(spec.saved), set(spec.saved)  # in memory at all; beyond one step
         sides = {name for outer in spec.outers for name in (outer.left, outer.right)}
         given = set(sides)
-        rows_reduced = {i.name for p, _, i in self.everything() if p != "loop" and _is_reduce(i)}
+        reduces = [(p, item) for p, _, item in self.everything() if isinstance(item, Reduce)]
+        rows_reduced = {item.name for place, item in reduces if place != "loop"}
         for place, k, item in self.everything():
             given |= item.reads()
             whole = not isinstance(item, Elementwise | Sum)
@@ -208,7 +130,7 @@ class _Printer:
         run = run.replace("START", self.copies("first")).replace("STOP", self.copies("last"))
         run = run.replace("OUTERS", self.outers()).replace("SUMS", self.sums())
         run = run.replace("ZERO", self.zeros()).replace("FIELDS", self.fields())
-        shared = self.outer_functions() if self.spec.outers else []
+        shared = outer_functions(self.registers) if self.spec.outers else []
         head = "#define HALF" if self.spec.half else ""
         self.out.source = "\n".join([head, '#include "prelude.h"', *shared, *functions, run])
         return self.out
@@ -533,13 +455,6 @@ class _Printer:
         sizes = [self.out.size(self.spec.sizes[name]) for name in self.out.sums]
         return "\n".join(f"    zero_sum(K, K->sum[{k}], {n}, w);" for k, n in enumerate(sizes))
 
-    def outer_functions(self) -> list[str]:
-        panel = self.registers // 6
-        call = "(k, L, from, to, more, count); break;"
-        cases = [f"            case {n}: micro_{n}{call}" for n in range(1, panel + 1)]
-        text = OUTERS.replace("CASES", "\n".join(cases)).replace("VECTORS", str(panel))
-        return [*(_micro(width) for width in range(1, panel + 1)), text]
-
     def fields(self) -> str:
         """The call's numbers by name: single ones, then where each row of them begins."""
         out = self.out
@@ -560,202 +475,3 @@ class _Printer:
             text.append(f".{name} = (void *)(a + {at})")
             at += count
         return ", ".join(text)
-
-
-def _is_sum(item: Work) -> bool:
-    return isinstance(item, Sum)
-
-
-def _is_reduce(item: Work) -> bool:
-    return isinstance(item, Reduce)
-
-
-def _micro(width: int) -> str:
-    """One tile of a matrix gradient: six rows of it, `width` vectors."""
-    every = [(i, v) for i in range(6) for v in range(width)]
-    body = [
-        f"    const V r{v} = *(const V *)(R + k * {width} * VL + {v} * VL);" for v in range(width)
-    ]
-    for i in range(6):
-        adds = " ".join(f"c{i}_{v} += l * r{v};" for v in range(width))
-        body.append(f"    {{ const V l = splat(L[k * 6 + {i}]); {adds} }}")
-    ends = [f"  add_to(to[{i}], more[{i}], {v} * VL, count, c{i}_{v});" for i, v in every]
-    return "\n".join([
-        f"APART void micro_{width}(long rows, const real *L, const real *R, real **to,",
-        "    const int *more, long count) {",
-        *(f"  V c{i}_{v} = splat(0);" for i, v in every),
-        "  for (long k = 0; k < rows; k++) {", *body, "  }", *ends, "}",
-    ])  # fmt: skip
-
-
-HEADER = (
-    "T", "B", "together", "workers", "backwards", "ring", "fresh", "extra", "old", "new",
-    "first_slot", "last_slot", "on", "red", "panel", "panel_size",
-)  # fmt: skip
-
-TAIL = """
-APART void tail_LABEL(const Kernel *K, long t, long ip, long in, long w,
-    long b0, long R, long j0, long J, const V *acc) {
-  const long n = SIZE;
-  LOOPS {
-    const long b = b0 + r, j = (j0 + jj) * VL, count = n - j;
-    const int on = !K->on || K->on[t * K->B + b];
-    MASKS (void)on; (void)ip; (void)in; (void)w; (void)acc;
-LINES
-  }
-}"""
-
-NO_TILES = """
-APART void level_LABEL(const Kernel *K, long t, long ip, long in, long w, long b0, long b1,
-    long j0, long j1) {
-  tail_LABEL(K, t, ip, in, w, b0, b1 - b0, j0, j1 - j0, 0);
-}"""
-
-COLUMN = """
-static void column_LABEL(const Kernel *K, long t, long ip, long in, long w, long b0, long b1,
-    long j) {
-  for (long tiles = (b1 - b0 + HIGHEST - 1) / HIGHEST; tiles; tiles--) {
-    const long height = (b1 - b0 + tiles - 1) / tiles; /* all of about the same height */
-    switch (height) {
-CASES
-    }
-    b0 += height;
-  }
-}"""
-
-LEVEL = """
-APART void level_LABEL(const Kernel *K, long t, long ip, long in, long w, long b0, long b1,
-    long j0, long j1) {
-  for (; j0 + WIDE <= j1; j0 += WIDE) column_LABEL_WIDE(K, t, ip, in, w, b0, b1, j0);
-  for (; j0 < j1; j0++) column_LABEL_1(K, t, ip, in, w, b0, b1, j0);
-}"""
-
-OUTERS = """
-/* Matrix gradients: for each row of each left side and all right sides, the sum over all steps.
-   Some columns of the right sides are laid out close together, then six rows go over them. */
-static void outers(const Kernel *K, long w, const Side *left, long lefts, const Side *right,
-                   long rights, const Target *target) {
-  const long N = K->T * K->B, block = N < BLOCK ? N : BLOCK, wide = VECTORS * VL;
-  long total = 0, rows[BLOCK];
-  for (long i = 0; i < lefts; i++) total += left[i].n;
-  const long sixes = (total + 5) / 6, end = sixes * (w + 1) / K->workers;
-  real *R = K->panel + w * K->panel_size, *L = R + K->panel_size - 6 * block;
-  for (long j = 0, c = 0; j < rights;) {
-    struct { long j, c, vectors; } panel[PANELS];
-    long panels = 0;
-    for (; panels < PANELS && j < rights; panels++) {
-      const long still = right[j].n - c;
-      panel[panels].j = j, panel[panels].c = c;
-      panel[panels].vectors = still < wide ? BLOCKS(still) : VECTORS;
-      if ((c += wide) >= right[j].n) j++, c = 0;
-    }
-    for (long n0 = 0, later = 0; n0 < N; later = 1) {
-      long k = 0;
-      for (; n0 < N && k < block; n0++) if (!K->on || K->on[n0]) rows[k++] = n0;
-      for (long q = 0; q < panels; q++) {
-        const Side *one = &right[panel[q].j];
-        real *to = R + q * wide * block;
-        for (long i = 0; i < k; i++)
-          for (long v = 0; v < panel[q].vectors; v++, to += VL) {
-            const long at = panel[q].c + v * VL;
-            *(V *)to = load(one->p + rows[i] * one->stride + at, one->n - at);
-          }
-      }
-      for (long six = sixes * w / K->workers; six < end; six++) {
-        long which[6], a[6];
-        for (long i = 0; i < 6; i++) {
-          a[i] = six * 6 + i, which[i] = 0;
-          while (which[i] < lefts && a[i] >= left[which[i]].n) a[i] -= left[which[i]++].n;
-        }
-        if (which[0] == which[5] && which[0] < lefts) {
-          const real *from = left[which[0]].p + a[0];
-          const long stride = left[which[0]].stride;
-          for (long r = 0; r < k; r++) memcpy(L + r * 6, from + rows[r] * stride, 6 * sizeof(real));
-        } else {
-          for (long i = 0; i < 6; i++)
-            for (long r = 0; r < k; r++) {
-              const Side *one = &left[which[i]];
-              L[r * 6 + i] = which[i] < lefts ? one->p[rows[r] * one->stride + a[i]] : 0;
-            }
-        }
-        for (long q = 0; q < panels; q++) {
-          const long at = panel[q].j, c = panel[q].c, count = right[at].n - c;
-          const real *from = R + q * wide * block;
-          real *to[6];
-          int more[6];
-          for (long i = 0; i < 6; i++) {
-            const Target *one = &target[which[i] * rights + at];
-            to[i] = which[i] < lefts ? one->to + a[i] * one->ld + c : 0;
-            more[i] = which[i] < lefts && (one->add || later);
-          }
-          switch (panel[q].vectors) {
-CASES
-          }
-        }
-      }
-    }
-  }
-}"""
-
-ROWS = """
-    for (long b0 = N * w / K->workers, b1, b2 = N * (w + 1) / K->workers; b0 < b2; b0 = b1) {
-      b1 = b0 + CHUNK < b2 ? b0 + CHUNK : b2;
-CALLS
-    }"""
-
-RUN = """
-void run(const long *a) {
-  volatile int gate[32] = {0};
-  Kernel all = { FIELDS, .gate = gate + 16 };
-#pragma omp parallel num_threads(all.together) if (all.together > 1)
-  {
-    Kernel own = all;
-    const Kernel *K = &own;
-    const long w = join(&own, all.together), N = K->T * K->B, t = 0, ip = K->old, in = K->new;
-    (void)N; (void)t; (void)ip; (void)in;
-    if (K->fresh) {
-PACK
-    }
-ZERO
-    if (!w) {
-START
-    }
-#pragma omp barrier
-BEFORE_ROWS
-  }
-#pragma omp parallel num_threads(all.workers) if (all.workers > 1)
-  {
-    Kernel own = all;
-    const Kernel *K = &own;
-    const long w = join(&own, all.workers);
-    long turn = 0;
-    for (long k = 0; k < K->T; k++) {
-      const long t = K->backwards ? K->T - 1 - k : k;
-      const long ip = K->ring ? (k & 1) : (K->backwards ? t + 1 : t);
-      const long in = K->ring ? ((k + 1) & 1) : (K->backwards ? t : t + 1);
-STEPS
-END
-    }
-    (void)turn;
-  }
-#pragma omp parallel num_threads(all.together) if (all.together > 1)
-  {
-    Kernel own = all;
-    const Kernel *K = &own;
-    const long w = join(&own, all.together), N = K->T * K->B, t = 0, ip = K->old, in = K->new;
-    (void)N; (void)t; (void)ip; (void)in;
-    if (!w) {
-STOP
-    }
-AFTER_ROWS
-    if (K->extra) {
-EXTRA_ROWS
-    }
-#pragma omp barrier
-OUTERS
-    if (!w) {
-SUMS
-    }
-  }
-}
-"""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from unspool.cells.cell import Bound
-from unspool.engine.c_source import HEADER
+from unspool.engine.c_templates import HEADER
 from unspool.engine.call import Call
 from unspool.engine.layout import Layout
 from unspool.engine.pages import borrow, empty, give_back

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from unspool.engine import c_build
-from unspool.engine.c_source import HEADER, Kernel, Spec
+from unspool.engine.c_spec import Kernel, Spec
+from unspool.engine.c_templates import HEADER
 from unspool.equations.sizes import Size
 
 SMALL = 60_000  # multiplications a step below which a second worker costs more than it brings

@@ -15,7 +15,7 @@ from unspool.cells.cell import Bound
 from unspool.cells.state import make_state
 from unspool.engine import cpu, planned
 from unspool.engine.c_build import CannotBuild
-from unspool.engine.c_source import CannotPrint
+from unspool.engine.c_spec import CannotPrint
 from unspool.engine.call import Call, autocast_is_on, prepare
 from unspool.engine.masks import Masks
 from unspool.engine.programs import build_both

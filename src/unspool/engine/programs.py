@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from unspool.engine import c_build
-from unspool.engine.c_source import Kernel, Outer, Spec, Sum, Work, print_kernel
+from unspool.engine.c_source import print_kernel
+from unspool.engine.c_spec import Kernel, Outer, Spec, Sum, Work
 from unspool.engine.layout import Layout
 from unspool.engine.plan import Elementwise, Item, Plan
 from unspool.equations.derivative import adjoint, from_next

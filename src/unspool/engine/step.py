@@ -13,7 +13,8 @@ from unspool.cells.cell import Bound, Cell
 from unspool.cells.state import state_type
 from unspool.engine.autograd import in_func, only_reference
 from unspool.engine.c_build import CannotBuild
-from unspool.engine.c_source import HEADER, CannotPrint
+from unspool.engine.c_spec import CannotPrint
+from unspool.engine.c_templates import HEADER
 from unspool.engine.call import Call, prepare
 from unspool.engine.cpu import Arguments, takes
 from unspool.engine.masks import Masks

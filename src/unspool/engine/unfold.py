@@ -12,7 +12,7 @@ from unspool.cells.cell import Bound, Cell
 from unspool.engine import bf16, cpu, planned
 from unspool.engine.autograd import only_reference, unfold_with
 from unspool.engine.c_build import CannotBuild
-from unspool.engine.c_source import CannotPrint
+from unspool.engine.c_spec import CannotPrint
 from unspool.engine.call import Call, prepare, without_autocast
 from unspool.engine.masks import Masks
 from unspool.engine.op import unfold_compiled
@@ -37,10 +37,7 @@ def unfold_cpu(call: Call) -> Unfolded:
             "the cpu backend runs equations in float32 or float64 on the CPU, outside torch.func "
             "and forward mode; backend='auto' falls back to the reference for the rest"
         )
-    try:
-        return unfold_with(cpu, call)
-    except (CannotPrint, CannotBuild) as error:
-        raise ValueError(f"the cpu backend cannot run this cell: {error}") from None
+    return _kernels(cpu, "cpu", call)
 
 
 def unfold_bf16(call: Call) -> Unfolded:
@@ -48,10 +45,14 @@ def unfold_bf16(call: Call) -> Unfolded:
     if only_reference(call) or problem:
         problem = problem or "it runs equations, outside torch.func and forward mode"
         raise ValueError(f"the bf16 backend cannot run this: {problem}")
+    return _kernels(bf16, "bf16", call)
+
+
+def _kernels(backend: Any, name: str, call: Call) -> Unfolded:
     try:
-        return unfold_with(bf16, call)
+        return unfold_with(backend, call)
     except (CannotPrint, CannotBuild) as error:
-        raise ValueError(f"the bf16 backend cannot run this cell: {error}") from None
+        raise ValueError(f"the {name} backend cannot run this cell: {error}") from None
 
 
 def unfold_auto(call: Call) -> Unfolded:
