@@ -46,6 +46,8 @@ def main() -> None:
     names = list(us.cells.named()) if options.cells == "all" else options.cells.split(",")
     rows: list[dict[str, Any]] = []
     if options.step:
+        if options.json:
+            parser.error("--json goes with sequences, not with --step")
         step()
         return
     for name in names:
@@ -102,7 +104,7 @@ def budget(row: dict[str, Any]) -> float:
     """Our time over the LSTM's, scaled by the share of its multiplications."""
     kind = us.cells.named()[row["cell"]]
     share = max(multiplications(kind) / multiplications(us.cells.LSTM), 0.35)
-    return statistics.median(speed.ratios(row["seconds"], "our lstm", "cpu")) / share
+    return speed.median(speed.ratios(row["seconds"], "our lstm", "cpu")) / share
 
 
 def describe(row: dict[str, Any]) -> str:

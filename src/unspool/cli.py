@@ -13,7 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import unspool
 from unspool.cells import named
 from unspool.cells.cell import CellType, cell, check_sizes
-from unspool.engine.plan import make_plan, plan_text
+from unspool.engine.plan import make_plan
+from unspool.engine.plan_text import plan_text
 from unspool.equations.errors import EquationError
 from unspool.equations.explain import Explanation, count_text, explain_text, with_softmax
 from unspool.equations.explain_latex import explain_latex

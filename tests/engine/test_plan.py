@@ -4,7 +4,8 @@ import pytest
 
 import unspool as us
 from tests.conformance.table import IDS, TABLE
-from unspool.engine.plan import Accumulate, Elementwise, Loop, make_plan, plan_text
+from unspool.engine.plan import Accumulate, Elementwise, Loop, make_plan
+from unspool.engine.plan_text import plan_text
 
 ADJOINT = "∂"
 

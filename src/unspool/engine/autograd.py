@@ -18,13 +18,10 @@ from unspool.engine.saved import Saved
 def only_reference(call: Call) -> bool:
     """What plans do not serve: torch.func, forward mode, Python cells, tensors of other kinds."""
     odd = not isinstance(call.cell, Bound) or call.xs.device.type not in ("cpu", "cuda")
-    odd = (
-        odd
-        or type(call.xs) not in (Tensor, nn.Parameter)
-        or torch._C._get_tracing_state() is not None
-    )
+    odd |= type(call.xs) not in (Tensor, nn.Parameter)
+    traced = torch._C._get_tracing_state() is not None  # torch.jit.trace
     learned = any(isinstance(mask, Tensor) and mask.requires_grad for mask in masks_of(call))
-    return odd or learned or in_func() or forward_ad._current_level >= 0
+    return odd or traced or learned or in_func() or forward_ad._current_level >= 0
 
 
 def masks_of(call: Call) -> list[Any]:

@@ -44,7 +44,7 @@ FUNCTIONS = {
 Read = Callable[[str], str]
 
 
-def print_kernel(spec: Spec, registers: int = 24) -> Kernel:
+def print_kernel(spec: Spec, registers: int) -> Kernel:
     """`registers`: accumulators of a tile; a vector unit has some more, to hold operands."""
     return _Printer(spec, registers).kernel()
 
@@ -190,10 +190,7 @@ class _Printer:
         (pointer, stride), n = self.place(item.of), self.out.size(self.spec.sizes[item.of])
         rows = f"reduce_{item.function}({pointer}, {stride}"
         if where != "loop":
-            into = (
-                f"K->p[{self.out.arrays.index(item.name)}]" if item.name in self.out.arrays else "0"
-            )
-            return f"{rows}, b0, b1, {n}, {into});"
+            return f"{rows}, b0, b1, {n}, K->p[{self.out.arrays.index(item.name)}]);"
         into = self.reduced(item.name)
         copy = ""
         if item.name in self.out.arrays:

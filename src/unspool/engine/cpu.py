@@ -2,7 +2,7 @@
 
 import ctypes
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -104,10 +104,9 @@ def backward(
     results = [found[name[1:]].data_ptr() for name in program.kernel.sums]
     rows = []
     for outer in program.spec.outers:
-        gradient, place = found[plan.whole(outer.matrix)], plan.start(outer.matrix)
-        offset = place.value(cell.sizes) * element if place else 0
-        results.append(gradient.data_ptr() + offset)
-        rows.append(gradient.shape[1])
+        gradient = plan.tensor(outer.matrix, found, cell.sizes)
+        results.append(gradient.data_ptr())
+        rows.append(gradient.stride(0))
     ends = (*grads[1 : 1 + states], *last)
     arguments.run(program, layout, 0, not call.reverse, ends, wants_x, results + rows)
     found |= zip(eqs.states, last, strict=True)
@@ -119,12 +118,13 @@ class Arguments:
 
     def __init__(self, call: Call, plan: Plan):
         assert isinstance(call.cell, Bound)
-        self.call, self.plan, self.tensors = call, plan, call.cell.tensors
+        self.call, self.plan = call, plan
+        self.tensors, self.sizes = call.cell.tensors, call.cell.sizes
         self.alive: list[Tensor] = []
         self.given = {name: self.address(self.tensors[name]) for name in plan.equations.vectors}
         self.masks: dict[str, tuple[int, int]] = {}
         for name, mask in (*call.step_masks.items(), *call.row_masks.items()):
-            self.mask(name, mask, call.cell.sizes)
+            self.mask(name, mask)
 
     def address(self, tensor: Tensor) -> int:
         if not tensor.is_contiguous():
@@ -132,10 +132,10 @@ class Arguments:
             self.alive.append(tensor)
         return tensor.data_ptr()
 
-    def mask(self, name: str, mask: Tensor | float, sizes: Mapping[str, int]) -> None:
+    def mask(self, name: str, mask: Tensor | float) -> None:
         """Masks may change by step, by row, or not at all: steps of 0 read the same again."""
         if not isinstance(mask, Tensor):
-            mask = self.call.xs.new_full((self.plan.sizes[name].value(sizes),), mask)
+            mask = self.call.xs.new_full((self.plan.sizes[name].value(self.sizes),), mask)
             self.alive.append(mask)
         n = mask.shape[-1]
         over_time = mask.dim() == 3
@@ -175,19 +175,12 @@ class Arguments:
             k += 2
         m, count = at["m"], at["rs"] - at["m"]
         for k, (name, transposed) in enumerate(layout.matrices, m):
-            matrix = tensors[name] if name in tensors else self.piece(name)
+            matrix = self.plan.tensor(name, tensors, self.sizes)
             rows, columns = matrix.stride()
             numbers[k] = matrix.data_ptr()
             numbers[k + count] = columns if transposed else rows
             numbers[k + 2 * count] = rows if transposed else columns
         return numbers
-
-    def piece(self, name: str) -> Tensor:
-        """Some columns of a matrix."""
-        assert isinstance(self.call.cell, Bound)
-        piece, sizes = self.plan.pieces[name], self.call.cell.sizes
-        start = piece.start.value(sizes)
-        return self.tensors[piece.matrix][:, start : start + piece.size.value(sizes)]
 
     def inside(self) -> Tensor | None:
         """(T, B), 0 past a row's end."""

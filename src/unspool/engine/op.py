@@ -204,7 +204,7 @@ def _masked(tensor: Tensor, mask: Tensor | None) -> Tensor:
 
 def _backend(call: Call, backend: str) -> Any:
     """The kernels wherever they can run; else the planned loop, which runs anew backwards."""
-    if backend in ("planned", "reference") or not cpu.takes(call) or not call.xs.numel():
+    if backend == "planned" or not cpu.takes(call) or not call.xs.numel():
         return planned
     try:
         build_both(cpu.plan_of(call), call.xs.dtype, False)

@@ -8,9 +8,8 @@ until everybody has written theirs; element-wise lines follow in the same level.
 """
 
 import itertools
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
@@ -128,6 +127,11 @@ class Piece:
     start: Size
     size: Size
 
+    def of(self, matrix: Any, sizes: Mapping[str, int]) -> Any:
+        """These columns, as a view."""
+        start = self.start.value(sizes)
+        return matrix[:, start : start + self.size.value(sizes)]
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -151,9 +155,11 @@ class Plan:
         """The parameter that a matrix is, or is a piece of."""
         return self.pieces[matrix].matrix if matrix in self.pieces else matrix
 
-    def start(self, matrix: str) -> Size | None:
-        """The column where a piece begins."""
-        return self.pieces[matrix].start if matrix in self.pieces else None
+    def tensor(self, matrix: str, tensors: Mapping[str, Any], sizes: Mapping[str, int]) -> Any:
+        """A parameter of `tensors`, or the piece of one."""
+        if matrix in self.pieces:
+            return self.pieces[matrix].of(tensors[self.whole(matrix)], sizes)
+        return tensors[matrix]
 
     @cached_property
     def crowded(self) -> frozenset[str]:
@@ -416,30 +422,3 @@ def levels_of(items: Iterable[Any]) -> tuple[tuple[Any, ...], ...]:
         )
     count = max(level.values(), default=-1) + 1
     return tuple(tuple(item for item in items if level[item.name] == k) for k in range(count))
-
-
-def plan_text(plan: Plan) -> str:
-    """The plan for a terminal: both directions of time, stage by stage."""
-    rows = []
-    for title, loop in (("Forward", plan.forward), ("Backward", plan.backward)):
-        rows += [f"{title}, before the loop: all steps at once", *_rows(loop.before)]
-        for number, level in enumerate(loop.levels):
-            what = "in the loop" if not number else "then, once all of that is written"
-            rows += [f"{title}, {what}", *_rows(level)]
-        rows += [f"{title}, after the loop: all steps at once", *_rows(loop.after)]
-    matrices = [f"{m}: one product of all steps" for m in plan.derived.matrices]
-    vectors = [f"{v}: one sum over all steps" for v in plan.derived.vectors]
-    rows += ["Parameter gradients, after the loop", *(f"    {row}" for row in matrices + vectors)]
-    eqs = plan.equations
-    lines = [name for name in plan.saved if name not in eqs.carried.values()]
-    kept = [*lines, *eqs.states]
-    numbers = sum((plan.sizes[name] for name in kept), Size())
-    rows += ["Kept for the backward pass, each step of each row"]
-    rows += [f"    {', '.join(kept)}: {numbers} numbers, beside the input"]
-    return "\n".join(rows)
-
-
-def _rows(items: Iterable[Item]) -> list[str]:
-    """Gradients in the words of `explain`: dys is given, dh[t+1] comes from the next step."""
-    rows = [re.sub(r"∂([^\s+]+)\+", r"∂\1[t+1]", f"    {item}") for item in items]
-    return [row.replace("∂:", "d").replace("∂", "d") for row in rows] or ["    nothing"]

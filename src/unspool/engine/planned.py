@@ -92,8 +92,7 @@ def stages_of(call: Call) -> Stages:
     plan = make_plan(call.cell.equations, call.record)
     tensors = dict(call.cell.tensors)
     for name, piece in plan.pieces.items():
-        start, size = (s.value(call.cell.sizes) for s in (piece.start, piece.size))
-        tensors[name] = tensors[piece.matrix][:, start : start + size]
+        tensors[name] = piece.of(tensors[piece.matrix], call.cell.sizes)
     return Stages(call, plan, tensors)
 
 
@@ -299,10 +298,9 @@ def parameter_gradients(stages: Stages, flat: Mapping[str, Any]) -> dict[str, Te
     def receive(name: str, share: Tensor) -> None:
         if name in plan.pieces:
             piece = plan.pieces[name]
-            start, size = (s.value(bound.sizes) for s in (piece.start, piece.size))
             if piece.matrix not in found:
                 found[piece.matrix] = torch.zeros_like(bound.tensors[piece.matrix])
-            found[piece.matrix][:, start : start + size] += share
+            piece.of(found[piece.matrix], bound.sizes).add_(share)
         else:
             found[name] = share if name not in found else found[name] + share
 

@@ -59,19 +59,20 @@ class Stepper:
         call = prepare(
             self.cell, x[None], state, lengths=None, reverse=False, masks=self.masks, record=()
         )
-        key = (len(x), x.dtype)
-        if only_reference(call):
+        session = None if only_reference(call) else self.session(call)
+        if session is None:
             ys, last, _ = unfold_reference(call)
             return ys[0], last
+        return session.step(call.xs[0], call.state)
+
+    def session(self, call: Call) -> "_Session | None":
+        key = (call.xs.shape[1], call.xs.dtype)
         if key not in self.sessions:
             if len(self.sessions) >= SESSIONS:
                 del self.sessions[next(iter(self.sessions))]
             self.sessions[key] = _session(call)
-        self.latest = session = self.sessions[key]
-        if session is not None:
-            return session.step(call.xs[0], call.state)
-        ys, last, _ = unfold_reference(call)
-        return ys[0], last
+        self.latest = self.sessions[key]
+        return self.latest
 
 
 def _session(call: Call) -> "_Session | None":

@@ -1,4 +1,4 @@
-"""The notes' experiments as runnable functions."""
+"""The notes' experiments as runnable functions, and how fast cells run here."""
 
 from unspool.lab.memory import MemoryRun, learn_first_symbol
 
