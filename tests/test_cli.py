@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 import unspool as us
-from unspool.cli import app, sparkline
+from unspool.cli import app
+from unspool.cli.demo import sparkline
 
 
 def run(*args: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:

@@ -4,7 +4,7 @@ Letters in names stand for shapes: T steps, B rows of a batch, I input features,
 O output features.
 """
 
-from unspool import cells, nn
+from unspool import cells, nn, train
 from unspool.cells import init
 from unspool.cells.cell import Cell, CellType, cell
 from unspool.cells.constrain import constrain_orthogonal
@@ -12,11 +12,12 @@ from unspool.cells.state import detach
 from unspool.engine import Gradients, Masks, Stepper, bptt, draw_masks, expected_masks, unfold
 from unspool.equations.errors import EquationError
 from unspool.layers import Dropout, LearnedState, Recurrent
+from unspool.train import load
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Cell", "CellType", "Dropout", "EquationError", "Gradients", "LearnedState", "Masks",
     "Recurrent", "Stepper", "bptt", "cell", "cells", "constrain_orthogonal", "detach", "draw_masks",
-    "expected_masks", "init", "nn", "unfold",
+    "expected_masks", "init", "load", "nn", "train", "unfold",
 ]  # fmt: skip

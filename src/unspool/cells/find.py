@@ -1,0 +1,44 @@
+"""Cells by name, from a file, or from the equations themselves."""
+
+import difflib
+import sys
+from pathlib import Path
+
+from unspool.cells import named
+from unspool.cells.cell import CellType, cell
+from unspool.equations.errors import EquationError
+
+
+def find_cell(which: str) -> CellType:
+    """A cell by name, from a file, from standard input (-), or from the equations themselves."""
+    if which in named():
+        return named()[which]
+    if "=" in which:
+        return cell(which)
+    if which == "-":
+        return cell(sys.stdin.read())
+    path = Path(which)
+    if len(which) < 256 and path.is_file():
+        return read_cell(path)
+    plain = {name.replace("_", ""): name for name in named()}
+    close = difflib.get_close_matches(which.lower().replace("_", ""), plain, 1)
+    meant = f"did you mean {plain[close[0]]}? The" if close else "the"
+    raise ValueError(
+        f"{which[:80]!r} is neither a cell nor a file; {meant} cells are {', '.join(named())}; "
+        'equations can be given as text too: unspool explain "h\' = tanh(W @ x + U @ h)"'
+    )
+
+
+def lasting_name(which: str) -> str:
+    """What names the same cell on another machine: a built-in name, or the equations."""
+    kind = find_cell(which)
+    return kind.name if named().get(kind.name) is kind else kind.equations.text
+
+
+def read_cell(path: Path) -> CellType:
+    try:
+        return cell(path.read_text(encoding="utf-8-sig"), name=path.stem)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text (byte {error.start})") from None
+    except EquationError as error:
+        raise ValueError(f"{path}, {error}") from None

@@ -1,0 +1,35 @@
+"""The command line's frame: the application, its entry point, and what commands share."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+import unspool
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Recurrent sequence models whose equations are the program.",
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def main() -> None:
+    """The entry point: a user's mistake becomes one message, never a traceback."""
+    try:
+        app()
+    except (ValueError, OSError, ModuleNotFoundError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+@app.callback(invoke_without_command=True)
+def options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        print(unspool.__version__)
+        raise typer.Exit

@@ -1,0 +1,144 @@
+"""Commands about cells: what there is, what follows from the equations, how fast it runs."""
+
+import json
+from typing import Annotated, Any
+
+import torch
+import typer
+
+from unspool.cells import named
+from unspool.cells.cell import CellType, check_sizes
+from unspool.cells.find import find_cell
+from unspool.cli.app import Json, app
+from unspool.engine.plan import make_plan
+from unspool.engine.plan_text import plan_text
+from unspool.equations.explain import Explanation, count_text, explain_text, with_softmax
+from unspool.equations.explain_latex import explain_latex
+from unspool.lab import speed
+
+
+@app.command()
+def cells(as_json: Json = False) -> None:
+    """List every cell: its states, its parameters, where it comes from."""
+    if as_json:
+        print(json.dumps([_about(kind) for kind in named().values()], ensure_ascii=False))
+        return
+    head = ("cell", "states", "parameters", "source")
+    rows = [head] + [
+        (name, ", ".join(kind.equations.states), count_text(kind.equations), kind.source)
+        for name, kind in named().items()
+    ]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(head) - 1)]
+    for row in rows:
+        padded = [text.ljust(width) for text, width in zip(row, widths, strict=False)]
+        print("  ".join([*padded, row[-1]]))
+
+
+@app.command()
+def explain(
+    which: Annotated[
+        str,
+        typer.Argument(metavar="CELL", help="A cell's name, a file, - for stdin, or equations."),
+    ],
+    latex: Annotated[bool, typer.Option("--latex", help="For a paper.")] = False,
+    softmax: Annotated[
+        bool, typer.Option("--softmax", help="With a softmax output and cross-entropy loss.")
+    ] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="What runs before, in and after the loop over time.")
+    ] = False,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=N", help="A size, e.g. hidden=128; give all to see numbers."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show a cell's equations, parameters, derived backward step and sums over time."""
+    kind = find_cell(which)
+    eqs = with_softmax(kind.equations) if softmax else kind.equations
+    title = kind.name + (f" ({kind.source})" if kind.source else "")
+    if plan:
+        text = plan_text(make_plan(eqs))
+        print(json.dumps(_about(kind) | {"plan": text}, ensure_ascii=False) if as_json else text)
+        return
+    about = Explanation(title, eqs, softmax)
+    if latex and size:
+        raise ValueError("--size puts numbers into the text; the LaTeX form keeps names: drop one")
+    sizes = parse_sizes(size) if size else None
+    if sizes is not None:
+        check_sizes(CellType(eqs, kind.name), sizes)
+    text = explain_latex(about) if latex else explain_text(about, sizes)
+    print(json.dumps(_about(kind) | {"explanation": text}, ensure_ascii=False) if as_json else text)
+
+
+def _about(kind: CellType) -> dict[str, Any]:
+    eqs = kind.equations
+    return {
+        "name": kind.name,
+        "equations": eqs.text,
+        "states": list(eqs.states),
+        "parameters": list(eqs.parameters),
+        "numbers": count_text(eqs),
+        "source": kind.source,
+    }
+
+
+@app.command()
+def bench(
+    which: Annotated[
+        str, typer.Argument(metavar="CELL", help="As for explain: a name, a file, equations.")
+    ] = "lstm",
+    shape: Annotated[
+        str, typer.Option(metavar="TxBxH", help="Steps, rows of a batch, units.")
+    ] = "50x16x128",
+    rounds: Annotated[int, typer.Option(min=1, help="How often each candidate has its turn.")] = 5,
+    as_json: Json = False,
+) -> None:
+    """Time a cell: its kernels against a loop in torch and against torch.nn."""
+    kind, (T, B, H) = find_cell(which), parse_shape(shape)
+    candidates = speed.layers(kind, H, ["auto", "planned"])
+    yardstick = "torch.nn" if "torch.nn" in candidates else "torch.nn.LSTM"
+    if yardstick not in candidates:
+        candidates |= {yardstick: speed.layers(named()["lstm"], H, [])["torch.nn"]}
+    names = {"auto": "compiled", "planned": "a loop in torch", yardstick: yardstick}
+    threads = torch.get_num_threads()
+    if as_json:
+        found = {
+            mode: {
+                names[name]: speed.median(times) * 1e3
+                for name, times in speed.measure(candidates, T, B, H, mode, rounds).items()
+            }
+            for mode in speed.MODES
+        }
+        print(json.dumps({"cell": kind.name, "shape": [T, B, H], "milliseconds": found}))
+        return
+    print(f"{kind.name}: {T} steps, {B} rows, {H} units, float32, {threads} threads; medians of ms")
+    print(f"    {'':<16}{'forward':>10}{'':>10}{'forward+backward':>20}")
+    found = {mode: speed.measure(candidates, T, B, H, mode, rounds) for mode in speed.MODES}
+    for name, label in names.items():
+        row = f"    {label:<16}"
+        for mode, width in zip(speed.MODES, (10, 20), strict=True):
+            row += f"{speed.median(found[mode][name]) * 1e3:>{width}.3f}"
+            times = speed.median(speed.ratios(found[mode], "auto", name))
+            row += f"{times:>9.2f}x" if name != "auto" else " " * 10
+        print(row.rstrip())
+
+
+def parse_shape(text: str) -> tuple[int, int, int]:
+    parts = text.split("x")
+    if len(parts) != 3 or not all(part.isdecimal() and int(part) for part in parts):
+        raise ValueError(f"a shape is steps x rows x units, as in 50x16x128, not {text!r}")
+    T, B, H = map(int, parts)
+    return T, B, H
+
+
+def parse_sizes(given: list[str]) -> dict[str, int]:
+    sizes = {}
+    for item in given:
+        name, _, value = item.partition("=")
+        if not name or not value.isdecimal():
+            raise ValueError(f"--size takes NAME=N, for example hidden=128; got {item!r}")
+        if name in sizes:
+            raise ValueError(f"--size gives {name} twice")
+        sizes[name] = int(value)
+    return sizes

@@ -1,0 +1,80 @@
+"""Which columns of a table hold the text, the label and the score."""
+
+from dataclasses import dataclass
+
+from unspool.data.examples import LABEL, SCORE, TEXT, Fields
+from unspool.data.files import DataError
+
+HOW = "name the columns with text and label, by their names in the first row or by numbers from 1"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Places of the columns, from 0; a label or score at `width` or beyond is to be appended."""
+
+    text: int
+    label: int
+    score: int
+    width: int
+    header: bool
+
+
+def find_columns(where: str, first: list[str], fields: Fields) -> Columns:
+    """A first row with the names is a header; with no header, the text and then the label."""
+    names = [cell.strip() for cell in first]
+    text, label = (_find(name, names) for name in (fields.text, fields.label))
+    found = [
+        not name.isdecimal() and index is not None
+        for name, index in ((fields.text, text), (fields.label, label))
+    ]
+    if not any(found) and (fields.text, fields.label) == (TEXT, LABEL):
+        _check_two(where, names, fields.needed)
+        return Columns(0, 1, 2, 2, header=False)
+    if text is None:
+        raise _missing(where, fields.text, names)
+    if label is None:
+        if fields.needed:
+            raise _missing(where, fields.label, names)
+        label = len(names)
+    _check_places(where, text, label, len(names), fields)
+    after = max(len(names), label + 1)
+    score = names.index(SCORE) if any(found) and SCORE in names else after
+    return Columns(text, label, after if score == label else score, len(names), any(found))
+
+
+def _find(name: str, names: list[str]) -> int | None:
+    if name.isdecimal():
+        if int(name) == 0:
+            raise ValueError("columns are counted from 1: there is no column 0")
+        return int(name) - 1
+    if name in names:
+        return names.index(name)
+    folded = [other.casefold() for other in names]
+    return folded.index(name.casefold()) if name.casefold() in folded else None
+
+
+def _check_two(where: str, names: list[str], needed: bool) -> None:
+    if len(names) == 2 or (len(names) == 1 and not needed):
+        return
+    count = f"{len(names)} column{'s' * (len(names) != 1)}"
+    raise DataError(
+        f"{where}: {count} found, and none is called '{TEXT}' or '{LABEL}': without a header two "
+        f"are expected, text and then label; {HOW}"
+    )
+
+
+def _missing(where: str, name: str, names: list[str]) -> DataError:
+    return DataError(
+        f"{where}: no column is called {name!r} in the first row, which holds "
+        f"{', '.join(map(repr, names))}; {HOW} (numbers alone where there is no header)"
+    )
+
+
+def _check_places(where: str, text: int, label: int, width: int, fields: Fields) -> None:
+    if text == label:
+        raise ValueError(f"text and label are both column {text + 1}: they must differ")
+    if text >= width or label > width or (label == width and fields.needed):
+        raise DataError(
+            f"{where}: {width} column{'s' * (width != 1)} found, and column "
+            f"{max(text, label) + 1} was asked for; {HOW}"
+        )

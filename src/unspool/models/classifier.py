@@ -1,0 +1,256 @@
+"""The classifier: a text in, a label, several labels, or a number out.
+
+    x_1 .. x_T -> embedding -> layers -> pooling -> linear
+
+Pooling is the last state (of both directions), the mean or maximum over time, or attention with
+learned queries.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
+
+import torch
+from torch import Tensor, nn
+
+from unspool.attention import AttentionPooling
+from unspool.data.batches import in_order
+from unspool.data.labelled import Labelled
+from unspool.models.model import Loss, Model
+from unspool.models.stack import Stack, ends, pad, run, with_vectors
+from unspool.text import END, START, UNK, Codec, codec_from_json, learn_codec
+
+POOLS = ("last", "mean", "max", "attention")
+TARGETS = ("label", "labels", "number")
+BUDGET = 20_000  # tokens in a batch of predictions
+
+
+@dataclass(frozen=True)
+class ClassifierSettings(Stack):
+    """What a classifier is made of."""
+
+    units: Annotated[Literal["characters", "words", "subwords"], "What the text is read in."] = (
+        "words"
+    )
+    min_count: Annotated[int, "Rarer symbols are unknown ones."] = 1
+    max_symbols: Annotated[int, "At most so many symbols, the most frequent; 0: all."] = 0
+    target: Annotated[
+        Literal["label", "labels", "number"], "One label, several (a|b), or a number."
+    ] = "label"
+    pool: Annotated[
+        Literal["last", "mean", "max", "attention"], "How a sequence becomes one vector."
+    ] = "last"
+    queries: Annotated[int, "Learned queries of attention pooling."] = 1
+    bidirectional: Annotated[bool, "Read backwards too."] = True
+    symbol_dropout: Annotated[float, "Symbols taken for unknown ones in training."] = 0.0
+    smoothing: Annotated[float, "Share of the probability spread over all labels."] = 0.0
+    balance: Annotated[float, "0: every example counts alike; 1: every class does."] = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, choices in (("pool", POOLS), ("target", TARGETS)):
+            if getattr(self, name) not in choices:
+                given = getattr(self, name)
+                raise ValueError(f"model.{name} is one of {', '.join(choices)}, not {given!r}")
+
+
+@dataclass(frozen=True)
+class TextBatch:
+    """Padded ids (T, B), lengths (B,), and what to learn: (B,) or (B, K)."""
+
+    ids: Tensor
+    lengths: Tensor
+    targets: Tensor
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.ids.shape[0], self.ids.shape[1]
+
+    def to(self, device: Any) -> "TextBatch":
+        return TextBatch(*(part.to(device) for part in (self.ids, self.lengths, self.targets)))
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The answer as text, and each label's probability (none for a number)."""
+
+    label: str
+    scores: dict[str, float]
+
+
+class Classifier(Model):
+    """`Classifier.learn(settings, examples)` makes one for the data; `predict(texts)` uses it."""
+
+    settings: ClassifierSettings
+    scale: Tensor
+    weights: Tensor
+
+    def __init__(self, settings: ClassifierSettings, codec: Codec, labels: Sequence[str]):
+        super().__init__()
+        self.settings, self.codec, self.labels = settings, codec, list(labels)
+        self.embed = settings.embed(codec.vocabulary)
+        self.layers = settings.build(self.embed.size, settings.bidirectional)
+        size = self.layers.output_size
+        pooled = settings.pool == "attention"
+        self.attention = AttentionPooling(size, settings.queries) if pooled else None
+        self.dropout = nn.Dropout(settings.dropout)
+        self.out = nn.Linear(size * (settings.queries if pooled else 1), max(1, len(self.labels)))
+        # A number is learned on the scale of the training data, and given back on its own.
+        self.register_buffer("scale", torch.tensor([0.0, 1.0]))
+        self.register_buffer("weights", torch.ones(len(self.labels)))
+
+    @classmethod
+    def learn(cls, settings: ClassifierSettings, examples: Sequence[Labelled]) -> Self:
+        """A model with the symbols and labels of these examples, not yet trained."""
+        codec = learn_codec(
+            settings.units,
+            [example.text for example in examples],
+            min_count=settings.min_count,
+            max_size=settings.max_symbols or None,
+        )
+        settings, table = with_vectors(settings, codec.vocabulary)
+        model = cls(settings, codec, labels_in(examples, settings.target))
+        if table is not None:
+            model.embed.weight.data.copy_(table)
+        if settings.target == "number":
+            values = torch.tensor([number(example) for example in examples], dtype=torch.float64)
+            spread = values.std(correction=0).clamp(min=1e-12)
+            model.scale = torch.stack([values.mean(), spread]).float()
+        if settings.target == "label":
+            model.weights = balanced(model.labels, examples, settings.balance)
+        return model
+
+    def assets(self) -> dict[str, Any]:
+        return {"text": self.codec.to_json(), "labels": self.labels}
+
+    @classmethod
+    def build(cls, settings: ClassifierSettings, assets: dict[str, Any]) -> Self:
+        return cls(settings, codec_from_json(assets["text"]), assets["labels"])
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        """Scores of the labels (B, K); of a number (B, 1)."""
+        if self.training and self.settings.symbol_dropout:
+            unknown = torch.rand(ids.shape, device=ids.device) < self.settings.symbol_dropout
+            ids = ids.masked_fill(unknown & (ids > UNK), UNK)
+        xs = self.dropout(self.embed(ids))
+        ys, _ = run(self.layers, xs, lengths=lengths)
+        return self.out(self.dropout(self.pool(ys, lengths)))
+
+    def pool(self, ys: Tensor, lengths: Tensor) -> Tensor:
+        """(T, B, O) to (B, O)."""
+        if self.attention is not None:
+            return self.attention(ys, lengths)[0]
+        if self.settings.pool == "last":
+            return ends(ys, lengths, self.settings.bidirectional)
+        if self.settings.pool == "mean":
+            return ys.sum(0) / lengths[:, None]
+        steps = torch.arange(len(ys), device=ys.device)
+        inside = (steps[:, None] < lengths)[..., None]
+        return ys.masked_fill(~inside, -torch.inf).amax(0)
+
+    def loss(self, batch: TextBatch, carried: Any = None) -> Loss:
+        scores, targets = self(batch.ids, batch.lengths).float(), batch.targets
+        if self.settings.target == "number":
+            total = nn.functional.mse_loss(scores[:, 0], self.scaled(targets), reduction="sum")
+        elif self.settings.target == "labels":
+            total = nn.functional.binary_cross_entropy_with_logits(scores, targets, reduction="sum")
+        else:
+            smoothing = self.settings.smoothing if self.training else 0.0
+            total = nn.functional.cross_entropy(
+                scores, targets, self.weights, reduction="sum", label_smoothing=smoothing
+            )
+        return Loss(total, len(targets))
+
+    def scaled(self, values: Tensor) -> Tensor:
+        mean, spread = self.scale
+        return (values - mean) / spread
+
+    def ids(self, text: str) -> list[int]:
+        """START and END stand around every text, so that none is empty."""
+        return [START, *self.codec.encode(text), END]
+
+    def length(self, example: Labelled) -> int:
+        return len(self.codec.spans(example.text)) + 2
+
+    def collate(self, examples: Sequence[Labelled]) -> TextBatch:
+        ids, lengths = pad([self.ids(example.text) for example in examples])
+        if self.settings.target == "number":
+            return TextBatch(ids, lengths, torch.tensor([number(e) for e in examples]))
+        index = {label: k for k, label in enumerate(self.labels)}
+        chosen = [[self.index(index, name, e) for name in self.names(e)] for e in examples]
+        if self.settings.target == "label":
+            return TextBatch(ids, lengths, torch.tensor([row[0] for row in chosen]))
+        targets = torch.zeros(len(examples), len(self.labels))
+        for row, columns in zip(targets, chosen, strict=True):
+            row[columns] = 1.0
+        return TextBatch(ids, lengths, targets)
+
+    def names(self, example: Labelled) -> list[str]:
+        return labels_of(example, self.settings.target)
+
+    def index(self, index: dict[str, int], name: str, example: Labelled) -> int:
+        if name not in index:
+            raise ValueError(
+                f"{example.where}: the label {name!r} is not one that the model has learned: "
+                f"{', '.join(self.labels)}"
+            )
+        return index[name]
+
+    def predict(self, texts: Sequence[str]) -> list[Prediction]:
+        """The answer for each text, in their order."""
+        found: dict[int, Prediction] = {}
+        encoded = [self.ids(text) for text in texts]
+        training, _ = self.training, self.eval()
+        with torch.no_grad():
+            for places, rows in in_order(encoded, [len(row) for row in encoded], BUDGET):
+                ids, lengths = pad(rows)
+                scores = self(ids.to(self.device), lengths.to(self.device)).float().cpu()
+                found |= zip(places, map(self.answer, scores), strict=True)
+        self.train(training)
+        return [found[k] for k in range(len(texts))]
+
+    def answer(self, scores: Tensor) -> Prediction:
+        if self.settings.target == "number":
+            mean, spread = self.scale.tolist()
+            return Prediction(f"{scores.item() * spread + mean:.6g}", {})
+        if self.settings.target == "labels":
+            shares = dict(zip(self.labels, scores.sigmoid().tolist(), strict=True))
+            return Prediction("|".join(k for k, share in shares.items() if share > 0.5), shares)
+        shares = dict(zip(self.labels, scores.softmax(-1).tolist(), strict=True))
+        return Prediction(max(shares, key=shares.__getitem__), shares)
+
+
+def balanced(labels: Sequence[str], examples: Sequence[Labelled], share: float) -> Tensor:
+    """Weights of the classes, count^-share, such that an example weighs 1 on average."""
+    counts = Counter(example.label for example in examples)
+    numbers = torch.tensor([float(counts[label]) for label in labels])
+    weights = numbers**-share
+    return weights * (numbers.sum() / (weights * numbers).sum())
+
+
+def labels_in(examples: Sequence[Labelled], target: str) -> list[str]:
+    if target == "number":
+        return []
+    names = {name for example in examples for name in labels_of(example, target)}
+    if len(names) < 2 and target == "label":
+        raise ValueError(f"classes are told apart, and there is only one: {', '.join(names)}")
+    return sorted(names)
+
+
+def labels_of(example: Labelled, target: str) -> list[str]:
+    if example.label is None:
+        raise ValueError(f"{example.where}: there is no label")
+    if target == "label":
+        return [example.label]
+    return [name for name in example.label.split("|") if name]
+
+
+def number(example: Labelled) -> float:
+    try:
+        return float(example.label or "")
+    except ValueError:
+        raise ValueError(
+            f"{example.where}: a number is expected, not {example.label!r}; for classes set "
+            "model.target=label"
+        ) from None

@@ -1,0 +1,78 @@
+"""What every model is: a module that knows its text, its loss and how to be saved."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The loss of a batch, added up, and over how many tokens or examples.
+
+    `carried` is the state that the next batch goes on from, where there is one.
+    """
+
+    total: Tensor
+    count: int
+    carried: Any = None
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total / max(self.count, 1)
+
+
+class Batch(Protocol):
+    """Rows that are trained on together."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Steps and rows, padding counted."""
+        ...
+
+    def to(self, device: Any) -> "Batch": ...
+
+
+class Model(nn.Module):
+    """A module with what it needs to read text and to be rebuilt.
+
+    `settings` is a dataclass of plain values; `assets()` is what was learned from the data before
+    training (vocabularies, labels), as JSON. The two give the same module again, and a
+    `state_dict` its weights.
+    """
+
+    settings: Any
+
+    def loss(self, batch: Any, carried: Any = None) -> Loss:
+        raise NotImplementedError
+
+    def assets(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    @classmethod
+    def build(cls, settings: Any, assets: dict[str, Any]) -> Self:
+        raise NotImplementedError
+
+    def extras(self) -> dict[str, Any]:
+        """Other things to keep, by name: nests of plain values and tensors."""
+        return {}
+
+    def take_extras(self, extras: dict[str, Any]) -> None:
+        pass
+
+    @property
+    def device(self) -> Any:
+        return next(self.parameters()).device
+
+
+class Examples(Protocol):
+    """What a model that learns from separate examples can do with them."""
+
+    def length(self, example: Any) -> int:
+        """Tokens that the example takes in a batch."""
+        ...
+
+    def collate(self, examples: Sequence[Any]) -> Any:
+        """A batch of them."""
+        ...

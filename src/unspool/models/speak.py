@@ -1,0 +1,113 @@
+"""A language model at work: text that it writes, and what it thinks of text that it reads."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from unspool.decode import Decoded, State, Step, sample
+from unspool.models.language_model import LanguageModel
+from unspool.models.stack import run
+from unspool.text import END, PAD, START, UNK
+
+PIECE = 1000  # steps that are read at once
+
+
+@dataclass(frozen=True)
+class Score:
+    """One symbol of a text: where it stands, log p (natural), and its rank (1 is the likeliest)."""
+
+    token: str
+    start: int
+    end: int
+    log_prob: float
+    rank: int
+
+
+def next_symbol(model: LanguageModel) -> Step:
+    """The step of decoding: `live` is the layers' state, `fixed` the classes of the rows.
+
+    What is no part of a text (padding, START, unknown symbols) is never said; END only by a
+    model of lines.
+    """
+    step = model.forwards.stepper()
+    never = [PAD, START, UNK] if model.settings.lines else [PAD, START, END, UNK]
+
+    def take(tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        live, fixed = state
+        ys, live = step(model.inputs(tokens[None], fixed)[0], live)
+        scores = model.scores(ys)
+        scores[:, never] = -torch.inf
+        return scores.log_softmax(-1), (live, fixed)
+
+    return take
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How to generate: see `unspool.decode.sample`."""
+
+    prompt: str = ""
+    count: int = 1
+    length: int = 200
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int = 0
+    kind: str | None = None
+
+
+@torch.no_grad()
+def generate(model: LanguageModel, wish: Wish) -> list[str]:
+    """Texts that begin with the prompt. Temperature 0 takes the likeliest symbol every time."""
+    if wish.count < 1 or wish.length < 0:
+        raise ValueError("count is 1 or more, and length 0 or more")
+    if (wish.kind is None) == bool(model.classes):
+        known = ", ".join(model.classes[1:])
+        what = f"say which class: one of {known}" if known else "this model knows no classes"
+        raise ValueError(what)
+    model.eval()
+    fixed = None if wish.kind is None else torch.tensor([model.class_id(wish.kind)] * wish.count)
+    ids = torch.tensor([START, *model.codec.encode(wish.prompt)], device=model.device)
+    ids = ids[:, None].expand(-1, wish.count)
+    _, live = run(model.forwards, model.inputs(ids[:-1], fixed)) if len(ids) > 1 else (None, None)
+    said: Decoded = sample(
+        next_symbol(model),
+        ids[-1],
+        (live, fixed),
+        end=END if model.settings.lines else None,
+        steps=wish.length,
+        temperature=wish.temperature,
+        top_k=wish.top_k,
+        top_p=wish.top_p,
+        seeds=[wish.seed + row for row in range(wish.count)],
+    )
+    start = ids[1:, 0].tolist()
+    return [model.codec.decode([*start, *tokens]) for tokens in said.tokens]
+
+
+@torch.no_grad()
+def score(model: LanguageModel, text: str, kind: str | None = None) -> list[Score]:
+    """Every symbol of the text, given those before it; a model of lines scores END too."""
+    model.eval()
+    ids = [START, *model.codec.encode(text), *([END] if model.settings.lines else [])]
+    spans = [*model.codec.spans(text), (len(text), len(text))]
+    tokens = torch.tensor(ids, device=model.device)
+    classes = None if kind is None else torch.tensor([model.class_id(kind)], device=model.device)
+    if model.classes and classes is None:
+        raise ValueError(f"say which class the text is of: {', '.join(model.classes[1:])}")
+    found: list[Score] = []
+    state: Any = None
+    for begin in range(0, len(ids) - 1, PIECE):
+        piece = tokens[begin : begin + PIECE + 1]
+        ys, state = run(model.forwards, model.inputs(piece[:-1, None], classes), state)
+        log_probs = model.scores(ys)[:, 0].double().log_softmax(-1)
+        own = log_probs.gather(1, piece[1:, None])
+        ranks = (log_probs > own).sum(1) + 1
+        rows = zip(own[:, 0].tolist(), ranks.tolist(), strict=True)
+        for at, (log_prob, rank) in enumerate(rows, begin):
+            start, end = spans[at]
+            token = text[start:end] if start < end else "<end>"
+            found.append(Score(token, start, end, log_prob, rank))
+    return found

@@ -1,0 +1,342 @@
+"""`fit`: the one training loop.
+
+All that it must remember lies in one value: the weights, the optimiser, the average, the random
+numbers, and a `Standing` (where in the data, the carried state, the best score). That value is
+what a checkpoint holds; a run that was killed goes on from it and ends with the same bits.
+"""
+
+import math
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import nn
+
+from unspool.cells.state import detach
+from unspool.models.model import Batch, Loss
+from unspool.train.average import Average, Weights, put, weights_of
+from unspool.train.checkpoint import Checkpoints, pack
+from unspool.train.durable import write_durably
+from unspool.train.log import Log, Reporter, Update
+from unspool.train.optimise import clip_norm, clip_value, make_optimiser, rate, set_rate
+from unspool.train.settings import Training
+
+LOWER_IS_BETTER = ("loss", "nats", "perplexity", "error")
+WEIGHTS = "model.safetensors"
+
+
+class Epoch(Protocol):
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> Any: ...
+
+
+class Data(Protocol):
+    """Batches whose order follows from the epoch's number alone."""
+
+    def epoch(self, number: int) -> Epoch: ...
+
+
+class TrainingStopped(ValueError):
+    """Training cannot go on; the message says why and what to try."""
+
+
+class Interrupted(Exception):
+    """The user stopped training; everything up to here is saved."""
+
+
+@dataclass
+class Standing:
+    """Where training stands, but for the tensors that learn."""
+
+    epoch: int = 0
+    batch: int = 0
+    step: int = 0
+    total: float = 0.0  # of the losses in this epoch
+    count: int = 0
+    best: float | None = None
+    scores: dict[str, float] = field(default_factory=dict)  # of the best epoch
+    best_epoch: int = -1
+    stalled: int = 0  # epochs since then
+    falls: int = 0
+    logged: int = 0  # bytes of metrics.jsonl
+    seconds: float = 0.0
+    carried: Any = None
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What came of it: the model has the best weights. `scores` are theirs on the dev data."""
+
+    model: Any
+    scores: dict[str, float]
+    standing: Standing
+
+
+def fit(
+    model: Any,
+    data: Data,
+    settings: Training | None = None,
+    *,
+    dev: Callable[[], dict[str, float]] | None = None,
+    out: Path | str | None = None,
+    resume: bool = False,
+    report: Reporter | None = None,
+) -> Fitted:
+    """Trains `model` on `data`; the model is left with the weights that did best on `dev`.
+
+    `model` is a module with `loss(batch, carried) -> Loss`. `dev` measures it, after each epoch;
+    the first of its scores decides (lower is better for a loss, nats, perplexity or error).
+    With `out`, a folder, the run leaves `metrics.jsonl`, `model.safetensors` (the best weights)
+    and `checkpoints/`, and `resume=True` goes on from the last of those.
+    """
+    run = _Run(model, data, settings or Training(), dev, out, report or Reporter())
+    return run.go(resume)
+
+
+class _Run:
+    def __init__(
+        self,
+        model: Any,
+        data: Data,
+        settings: Training,
+        dev: Callable[[], dict[str, float]] | None,
+        out: Path | str | None,
+        report: Reporter,
+    ):
+        self.model, self.data, self.settings = model, data, settings
+        self.dev, self.report = dev, report
+        self.out = None if out is None else Path(out)
+        self.checkpoints = None if self.out is None else Checkpoints(self.out / "checkpoints")
+        self.parameters = [p for p in model.parameters() if p.requires_grad]
+        self.optimiser = make_optimiser(model, settings)
+        self.average = Average(settings)
+        self.standing = Standing()
+        self.best: Weights = {}
+        self.stop = False
+
+    def go(self, resume: bool) -> Fitted:
+        torch.manual_seed(self.settings.seed)
+        if resume:
+            self.restore()
+        self.log = Log(self.out, self.standing.logged, self.settings.tensorboard)
+        with self.report, self.log, _on_interrupt(self.interrupt):
+            while self.standing.epoch < self.settings.epochs and not self.finished():
+                self.epoch()
+        if self.best:
+            put(self.model, self.best)
+        self.model.eval()
+        return Fitted(self.model, self.standing.scores, self.standing)
+
+    def finished(self) -> bool:
+        patience = self.settings.patience
+        return bool(patience) and self.standing.stalled >= patience
+
+    def epoch(self) -> None:
+        now, batches = self.standing, self.data.epoch(self.standing.epoch)
+        begun = time.monotonic() - now.seconds
+        saved = time.monotonic()
+        self.model.train()
+        while now.batch < len(batches):
+            self.update(batches[now.batch], len(batches), begun)
+            due = time.monotonic() - saved > self.settings.save_seconds
+            if self.settings.save_steps:
+                due = now.step % self.settings.save_steps == 0
+            if (due or self.stop) and now.batch < len(batches):
+                now.seconds = time.monotonic() - begun
+                self.save()
+                saved = time.monotonic()
+        self.end_epoch()
+        now.epoch, now.batch, now.total, now.count, now.carried = now.epoch + 1, 0, 0.0, 0, None
+        now.seconds = time.monotonic() - begun
+        self.save()
+
+    def update(self, batch: Any, batches: int, begun: float) -> None:
+        """One step of the optimiser."""
+        now, settings = self.standing, self.settings
+        speed = rate(
+            settings, (now.epoch + now.batch / batches) / settings.epochs, now.step, now.falls
+        )
+        set_rate(self.optimiser, speed)
+        with _memory_named(batch):
+            loss = self.backward(batch)
+        value = loss.mean.item()
+        if settings.clip_value:
+            clip_value(self.parameters, settings.clip_value)
+        norm = clip_norm(self.parameters, settings.clip)
+        if not (math.isfinite(value) and math.isfinite(norm)):
+            raise TrainingStopped(_not_finite(self.model, now.step, value, speed))
+        self.optimiser.step()
+        self.average.after_step(self.model)
+        now.carried = None if loss.carried is None else detach(loss.carried)
+        now.total += value * loss.count
+        now.count += loss.count
+        now.batch += 1
+        now.step += 1
+        done = (now.epoch + now.batch / batches) / settings.epochs
+        seen = Update(now.step, now.epoch + 1, value, loss.count, speed, norm, done)
+        self.report.update(seen)
+        if now.step % settings.log_every == 0:
+            now.logged = self.log.update(seen, time.monotonic() - begun)
+
+    def backward(self, batch: Batch) -> Loss:
+        batch = batch.to(self.model.device) if hasattr(batch, "to") else batch
+        self.optimiser.zero_grad()
+        half = self.settings.precision == "bfloat16"
+        kind = next(iter(self.parameters)).device.type
+        with torch.autocast(kind, torch.bfloat16, enabled=half):
+            loss = self.model.loss(batch, self.standing.carried)
+        loss.mean.backward()
+        return loss
+
+    def end_epoch(self) -> None:
+        """Measures, remembers the best weights, and says how it went."""
+        now = self.standing
+        self.average.after_epoch(self.model, now.stalled)
+        averaged = self.average.weights()
+        own = weights_of(self.model)
+        if averaged is not None:
+            put(self.model, averaged)
+        self.model.eval()
+        with torch.no_grad():
+            scores = self.dev() if self.dev is not None else {}
+        name = next(iter(scores), "loss")
+        value = scores.get(name, now.total / max(now.count, 1))
+        if self.dev is None or self.better(name, value):
+            now.best, now.scores, now.best_epoch, now.stalled = value, scores, now.epoch, 0
+            self.best = weights_of(self.model)
+            if self.out is not None:
+                write_durably(self.out / WEIGHTS, pack(self.model.state_dict()))
+        else:
+            now.stalled += 1
+            now.falls += now.stalled % self.settings.every == 0
+        put(self.model, own)
+        mean = now.total / max(now.count, 1)
+        now.logged = self.log.epoch(now.epoch + 1, now.step, mean, scores, now.stalled == 0)
+        self.report.epoch(now.epoch + 1, mean, scores, now.stalled == 0)
+
+    def better(self, name: str, value: float) -> bool:
+        best = self.standing.best
+        if best is None or math.isnan(best):
+            return True
+        return value < best if name.startswith(LOWER_IS_BETTER) else value > best
+
+    def interrupt(self) -> None:
+        self.stop = True
+
+    def save(self) -> None:
+        """A checkpoint; and the end, if the user wants it."""
+        if self.checkpoints is not None:
+            self.checkpoints.write(self.standing.step, self.value())
+        if self.stop:
+            saved = "" if self.checkpoints is None else "; everything up to here is saved"
+            raise Interrupted(f"stopped at step {self.standing.step}{saved}")
+
+    def value(self) -> dict[str, Any]:
+        """All that a run must remember."""
+        self.log.flush()
+        standing = {item.name: getattr(self.standing, item.name) for item in fields(Standing)}
+        return {
+            "standing": standing,
+            "settings": asdict(self.settings),
+            "machine": machine(),
+            "model": dict(self.model.state_dict()),
+            "best": self.best,
+            "optimiser": self.optimiser.state_dict(),
+            "average": self.average.state(),
+            "random": random_state(),
+        }
+
+    def restore(self) -> None:
+        if self.checkpoints is None:
+            raise ValueError("resume=True needs out=, the folder of the run")
+        value, problems = self.checkpoints.read()
+        for problem in problems:
+            self.report.say(f"{problem}; trying the one before it")
+        if value is None:
+            self.report.say("there is no intact checkpoint: training starts from the beginning")
+            return
+        for name, then in value["machine"].items():
+            if machine()[name] != then:
+                self.report.say(
+                    f"{name} was {then} and is {machine()[name]}: the run goes on, but its "
+                    "numbers will differ in their last bits from those of an unbroken one"
+                )
+        self.standing = Standing(**value["standing"])
+        self.model.load_state_dict(value["model"])
+        self.best = value["best"]
+        self.optimiser.load_state_dict(value["optimiser"])
+        self.average.restore(value["average"])
+        set_random_state(value["random"])
+        self.report.say(f"going on from step {self.standing.step}")
+
+
+def machine() -> dict[str, Any]:
+    """What the last bits depend on."""
+    return {
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+    }
+
+
+def random_state() -> dict[str, Any]:
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    return {"cpu": torch.get_rng_state(), "cuda": cuda}
+
+
+def set_random_state(state: dict[str, Any]) -> None:
+    torch.set_rng_state(state["cpu"])
+    if state["cuda"] and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(state["cuda"])
+
+
+def _not_finite(model: nn.Module, step: int, loss: float, speed: float) -> str:
+    """Where the gradient went wrong, layer by layer, and what helps."""
+    lines = [f"step {step}: the loss is {loss}. Norms of the gradient by parameter:"]
+    for name, p in model.named_parameters():
+        if p.grad is not None:
+            lines.append(f"    {name:<40} {p.grad.norm().item():.3g}")
+    lines.append(
+        f"Try a lower learning rate (train.lr is {speed:.2g} here), a lower train.clip, a "
+        "train.warmup of some hundred steps, or train.precision=float32. The last checkpoint is "
+        "from before this step."
+    )
+    return "\n".join(lines)
+
+
+@contextmanager
+def _memory_named(batch: Any) -> Iterator[None]:
+    """Memory that runs out is answered with the batch that was too large."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        text = str(error).lower()
+        if not (isinstance(error, MemoryError) or "allocate" in text or "out of memory" in text):
+            raise
+        steps, rows = getattr(batch, "size", ("?", "?"))
+        raise TrainingStopped(
+            f"out of memory on a batch of {rows} rows of {steps} steps: lower train.batch, or "
+            "leave very long examples out"
+        ) from error
+
+
+@contextmanager
+def _on_interrupt(act: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C and a polite kill end after the step that is being taken, not within it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    kinds = (signal.SIGINT, signal.SIGTERM) if os.name != "nt" else (signal.SIGINT,)
+    before = {kind: signal.signal(kind, lambda *_: act()) for kind in kinds}
+    try:
+        yield
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)

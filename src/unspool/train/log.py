@@ -1,0 +1,203 @@
+"""What training says while it runs: to the user, to metrics.jsonl, to TensorBoard."""
+
+import json
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+METRICS = "metrics.jsonl"
+
+
+@dataclass(frozen=True)
+class Update:
+    """One step: `done` is the share of all epochs that lies behind."""
+
+    step: int
+    epoch: int
+    loss: float
+    tokens: int
+    lr: float
+    gradient_norm: float
+    done: float
+
+
+class Reporter:
+    """Says nothing; the others say more."""
+
+    def __enter__(self) -> "Reporter":
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        pass
+
+    def say(self, text: str) -> None:
+        pass
+
+    def update(self, seen: Update) -> None:
+        pass
+
+    def epoch(self, number: int, loss: float, scores: dict[str, float], best: bool) -> None:
+        pass
+
+
+class Lines(Reporter):
+    """A line for each epoch, and one every half minute within it. To standard error."""
+
+    def __init__(self, file: IO[str] | None = None, seconds: float = 30.0):
+        self.file, self.seconds = file or sys.stderr, seconds
+        self.begun = self.spoken = time.monotonic()
+        self.tokens, self.first = 0, 0.0
+
+    def say(self, text: str) -> None:
+        print(text, file=self.file, flush=True)
+
+    def update(self, seen: Update) -> None:
+        self.tokens += seen.tokens
+        self.first = self.first or seen.done
+        now = time.monotonic()
+        if now - self.spoken >= self.seconds:
+            self.spoken = now
+            taken = now - self.begun
+            left = taken * (1 - seen.done) / max(seen.done - self.first, 1e-9)
+            self.say(
+                f"epoch {seen.epoch} step {seen.step}: loss {seen.loss:.4f}, "
+                f"{self.tokens / taken:,.0f} tokens/s, {clock(left)} left"
+            )
+
+    def epoch(self, number: int, loss: float, scores: dict[str, float], best: bool) -> None:
+        self.spoken = time.monotonic()
+        self.say(epoch_text(number, loss, scores, best))
+
+
+class Bar(Reporter):
+    """A bar with loss, tokens a second and the time left, on a terminal; epochs above it."""
+
+    def __enter__(self) -> "Bar":
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.bar = Progress(
+            TextColumn("epoch {task.fields[epoch]}"),
+            BarColumn(),
+            TextColumn("{task.percentage:.0f}%  loss {task.fields[loss]}"),
+            TextColumn("{task.fields[speed]} tokens/s"),
+            TimeRemainingColumn(),
+            TextColumn("left"),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self.task = self.bar.add_task("", total=1.0, epoch=1, loss="", speed="")
+        self.begun, self.tokens = time.monotonic(), 0
+        self.bar.start()
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.bar.stop()
+
+    def say(self, text: str) -> None:
+        if hasattr(self, "bar"):
+            self.bar.console.print(text, highlight=False, markup=False)
+        else:
+            print(text, file=sys.stderr)
+
+    def update(self, seen: Update) -> None:
+        self.tokens += seen.tokens
+        speed = self.tokens / max(time.monotonic() - self.begun, 1e-9)
+        self.bar.update(
+            self.task,
+            completed=seen.done,
+            epoch=seen.epoch,
+            loss=f"{seen.loss:.4f}",
+            speed=f"{speed:,.0f}",
+        )
+
+    def epoch(self, number: int, loss: float, scores: dict[str, float], best: bool) -> None:
+        self.say(epoch_text(number, loss, scores, best))
+
+
+def reporter(quiet: bool = False) -> Reporter:
+    """A bar on a terminal, lines elsewhere."""
+    if quiet:
+        return Reporter()
+    return Bar() if sys.stderr.isatty() else Lines()
+
+
+def epoch_text(number: int, loss: float, scores: dict[str, float], best: bool) -> str:
+    shown = "".join(f"  {name} {value:.4f}" for name, value in scores.items())
+    return f"epoch {number:>3}  loss {loss:.4f}{shown}{'  *' if best and scores else ''}"
+
+
+def clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+class Log:
+    """metrics.jsonl, one object a line; a resumed run drops what came after its checkpoint."""
+
+    def __init__(self, out: Path | None, size: int, tensorboard: bool):
+        self.file: IO[bytes] | None = None
+        self.board: Any = None
+        if out is None:
+            return
+        out.mkdir(parents=True, exist_ok=True)
+        path = out / METRICS
+        path.touch()
+        self.file = open(path, "r+b")  # noqa: SIM115  closed by __exit__
+        self.file.truncate(min(size, path.stat().st_size))
+        self.file.seek(0, 2)
+        if tensorboard:
+            self.board = _board(out / "tensorboard")
+
+    def __enter__(self) -> "Log":
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        if self.file is not None:
+            self.file.close()
+        if self.board is not None:
+            self.board.close()
+
+    def update(self, seen: Update, seconds: float) -> int:
+        numbers = {"loss": seen.loss, "lr": seen.lr, "gradient_norm": seen.gradient_norm}
+        self._curves("train", numbers, seen.step)
+        place = {"step": seen.step, "epoch": seen.epoch}
+        return self._write(place | numbers | {"seconds": round(seconds, 3)})
+
+    def epoch(
+        self, number: int, step: int, loss: float, scores: dict[str, float], best: bool
+    ) -> int:
+        self._curves("dev", scores, step)
+        return self._write(
+            {"step": step, "epoch": number, "mean_loss": loss, "dev": scores, "best": best}
+        )
+
+    def flush(self) -> None:
+        """Before a checkpoint: it counts on what is written here."""
+        if self.file is not None:
+            self.file.flush()
+
+    def _write(self, value: dict[str, Any]) -> int:
+        """The size of the file after it."""
+        if self.file is None:
+            return 0
+        self.file.write((json.dumps(value) + "\n").encode())
+        return self.file.tell()
+
+    def _curves(self, kind: str, numbers: dict[str, float], step: int) -> None:
+        if self.board is not None:
+            for name, value in numbers.items():
+                self.board.add_scalar(f"{kind}/{name}", value, step)
+
+
+def _board(folder: Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise ValueError(
+            "train.tensorboard needs the package tensorboard: pip install tensorboard"
+        ) from None
+    return SummaryWriter(str(folder))

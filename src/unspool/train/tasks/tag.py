@@ -1,0 +1,90 @@
+"""Sequence labelling: words, and a tag for each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from unspool.data.batches import Bucketed
+from unspool.data.builtin import PREFIX, builtin
+from unspool.data.schemes import detect
+from unspool.data.split import split, unique
+from unspool.data.tagged import Tagged, read_tagged
+from unspool.metrics import Confusion, accuracy, span_scores
+from unspool.models.tagger import Tagger, TaggerSettings
+from unspool.train.fit import Data
+from unspool.train.settings import Training
+from unspool.train.tasks.task import Config, Given, Task
+
+
+@dataclass(frozen=True)
+class TagData:
+    """Where the sentences are."""
+
+    train: Annotated[str, "A file (CoNLL-U, CoNLL columns, JSONL), or builtin:grammar."] = ""
+    dev: Annotated[str, "What to measure by; without it a tenth is held out."] = ""
+    format: Annotated[str, "auto, conllu, conll or jsonl."] = "auto"
+    column: Annotated[str, "The column of the tags: a CoNLL-U name, or a number."] = "upos"
+
+
+class Tag(Task):
+    """Tag every word of a sentence."""
+
+    name = "tag"
+    data, model, kind = TagData, TaggerSettings, Tagger
+
+    def training(self) -> Training:
+        return Training(batch=1000)
+
+    def read(self, path: str, config: Config, answers: bool = True) -> Any:
+        if path.startswith(PREFIX):
+            return Given(builtin(path, config.train.seed), "tag")
+        data = config.data
+        return read_tagged(path, format=data.format, column=data.column, need_tags=answers)
+
+    def held_out(
+        self, examples: Sequence[Tagged], config: Config
+    ) -> tuple[list[Tagged], list[Tagged]]:
+        """A tenth of the sentences, drawn by the seed, after repeats are removed."""
+        train, dev = split(unique(examples), (0.9, 0.1), seed=config.train.seed)
+        return train, dev
+
+    def learn(self, config: Config, examples: Sequence[Tagged]) -> Tagger:
+        from unspool.train.runs import load
+
+        context = load(config.model.context) if config.model.context else None
+        return Tagger.learn(config.model, examples, context)
+
+    def batches(self, model: Tagger, examples: Sequence[Tagged], config: Config) -> Data:
+        lengths = [model.length(example) for example in examples]
+        train = config.train
+        return Bucketed(examples, lengths, model.collate, tokens=train.batch, seed=train.seed)
+
+    def measure(self, model: Tagger, examples: Sequence[Tagged]) -> dict[str, float]:
+        gold, said = self.both(model, examples)
+        right = accuracy(*([tag for tags in side for tag in tags] for side in (gold, said)))
+        if detect([model.tags]) is None:
+            return {"accuracy": right}
+        found = span_scores(gold, said)
+        return {
+            "f1": found.f1,
+            "precision": found.precision,
+            "recall": found.recall,
+            "accuracy": right,
+        }
+
+    def details(self, model: Tagger, examples: Sequence[Tagged]) -> str:
+        gold, said = self.both(model, examples)
+        if detect([model.tags]) is not None:
+            return span_scores(gold, said).text()
+        return Confusion.count(
+            *([tag for tags in side for tag in tags] for side in (gold, said))
+        ).text()
+
+    def both(self, model: Tagger, examples: Sequence[Tagged]) -> tuple[list[Any], list[Any]]:
+        said = [answer.tags for answer in model.predict([e.words for e in examples])]
+        return [example.tags for example in examples], said
+
+    def predict(self, model: Tagger, examples: Sequence[Tagged]) -> tuple[list[Any], list[Any]]:
+        """Tags, and as scores each tag's probability."""
+        found = model.predict([example.words for example in examples])
+        return [answer.tags for answer in found], [answer.scores for answer in found]

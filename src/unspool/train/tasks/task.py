@@ -1,0 +1,71 @@
+"""What a task is: all that differs between training a classifier, a tagger, a language model."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from unspool.models.model import Model
+from unspool.train.fit import Data
+from unspool.train.settings import Training
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything that a run is made from, as `config.yaml` has it."""
+
+    task: str
+    data: Any
+    model: Any
+    train: Training
+
+
+@dataclass(frozen=True)
+class Given:
+    """Examples that no file can be written back to."""
+
+    examples: list[Any]
+    format: str
+
+
+class Task(ABC):
+    """One task: its settings (`data` and `model` are dataclasses), its kind of model, its steps."""
+
+    name: ClassVar[str]
+    data: ClassVar[type]
+    model: ClassVar[type]
+    kind: ClassVar[type[Model]]
+
+    @abstractmethod
+    def training(self) -> Training:
+        """The defaults that suit the task."""
+
+    @abstractmethod
+    def read(self, path: str, config: Config, answers: bool = True) -> Any:
+        """The examples of a file, as an object with `.examples`; without answers if asked."""
+
+    @abstractmethod
+    def held_out(self, examples: Any, config: Config) -> tuple[list[Any], list[Any]]:
+        """Examples to train on and examples to measure by, where no dev file is given."""
+
+    @abstractmethod
+    def learn(self, config: Config, examples: Any) -> Model:
+        """A model for these examples, not yet trained."""
+
+    @abstractmethod
+    def batches(self, model: Any, examples: Any, config: Config) -> Data: ...
+
+    @abstractmethod
+    def measure(self, model: Any, examples: Any) -> dict[str, float]:
+        """Scores; the first decides which weights are the best."""
+
+    def baseline(self, model: Any, examples: Any) -> dict[str, float]:
+        """Scores of something simple on the same examples, to stand beside the model's."""
+        return {}
+
+    def details(self, model: Any, examples: Any) -> str:
+        """What `evaluate` prints below the scores."""
+        return ""
+
+    @abstractmethod
+    def predict(self, model: Any, examples: Any) -> tuple[list[Any], list[Any]]:
+        """An answer for each example, and its scores."""

@@ -1,0 +1,99 @@
+"""Kills runs at random moments and resumes them: python -m tests.train.kill --times 50
+
+A run is killed (SIGKILL, so that nothing can tidy up) some thousandths of a second after it has
+become one, or in the middle of a write, again and again, and must end with the weights of a run
+that nobody disturbed. A checkpoint is written after every step.
+"""
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+from tests.train.toy import classify, language
+from unspool.train.config import config_text
+from unspool.train.durable import UNFINISHED
+from unspool.train.runs import config_plain, resume, train
+from unspool.train.tasks import Config
+
+CODE = """
+import sys, torch
+torch.set_num_threads(1)
+from unspool.train.config import read_config
+from unspool.train.runs import make_config, resume, train
+settings, out, again = sys.argv[1:]
+plain = read_config(settings)
+resume(out) if again == "resume" else train(make_config(plain["task"], plain), out)
+"""
+
+
+def killed(config: Config, folder: Path, draw: random.Random) -> bool:
+    """Runs in a process of its own until the kill; whether it was still running then."""
+    settings, out = folder / "settings.yaml", folder / "run"
+    settings.write_text(config_text(config_plain(config)))
+    how = "resume" if (out / "config.yaml").exists() else "train"
+    before = (out / "checkpoints" / "last").exists()
+    process = subprocess.Popen([sys.executable, "-c", CODE, str(settings), str(out), how])
+    log = out / "metrics.jsonl"
+    seen = log.stat().st_size if log.exists() else 0
+    while process.poll() is None and (log.stat().st_size if log.exists() else 0) == seen:
+        if not before and (out / "config.yaml").exists():
+            break
+        time.sleep(0.002)
+    if draw.random() < 0.5:
+        time.sleep(draw.uniform(0.0, 0.25))
+    else:  # in the middle of a write, if it can be caught there
+        until = time.monotonic() + 1.0
+        while process.poll() is None and time.monotonic() < until and not unfinished(out):
+            pass
+    alive = process.poll() is None
+    process.kill()
+    process.wait()
+    return alive
+
+
+def unfinished(out: Path) -> bool:
+    folders = [folder for folder in (out, out / "checkpoints") if folder.is_dir()]
+    return any(name.endswith(UNFINISHED) for folder in folders for name in os.listdir(folder))
+
+
+def disturbed(make: object, times: int, folder: Path, draw: random.Random) -> tuple[int, int]:
+    """One run, killed so often; how many kills met it alive, and how many within a checkpoint."""
+    config = make(folder, save_steps=1, log_every=1, epochs=4)  # type: ignore[operator]
+    whole = train(config, folder / "whole")
+    met = within = 0
+    for _ in range(times):
+        met += killed(config, folder, draw)
+        within += unfinished(folder / "run")
+    out = folder / "run"
+    again = resume(out) if (out / "config.yaml").exists() else train(config, out)
+    pairs = zip(whole.model.named_parameters(), again.model.parameters(), strict=True)
+    for (name, p), q in pairs:
+        assert p.equal(q), f"{name} differs after {times} kills"
+    return met, within
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--times", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    draw, done, met, within = random.Random(args.seed), 0, 0, 0
+    while done < args.times:
+        kills = min(draw.randint(1, 4), args.times - done)
+        with tempfile.TemporaryDirectory() as folder:
+            make = draw.choice([classify, language])
+            found = disturbed(make, kills, Path(folder), draw)
+        done, met, within = done + kills, met + found[0], within + found[1]
+        print(f"{done} kills, {met} met a running process, {within} within a write: same bits")
+
+
+if __name__ == "__main__":
+    main()
