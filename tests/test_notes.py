@@ -4,6 +4,11 @@ import pytest
 import torch
 
 import unspool as us
+from unspool.data.batches import Bucketed
+from unspool.data.grammar import grammar
+from unspool.data.labelled import Labelled
+from unspool.models.language_model import LanguageModel, LanguageModelSettings
+from unspool.models.speak import score
 
 # Bilici §14: input size, layers, directions -> output features, layers times directions
 BILICI = [(1, 1, 1, 128, 1), (64, 4, 1, 128, 4), (64, 1, 2, 256, 2), (64, 4, 2, 256, 8)]
@@ -84,6 +89,20 @@ def test_rocktaeschel_and_riedel_stacking() -> None:
     below, _ = us.unfold(first, xs, starts[0])
     expected, _ = us.unfold(second, below, starts[1])
     assert layer(xs, tuple((start,) for start in starts))[0].equal(expected)
+
+
+def test_rocktaeschel_and_riedel_the_hunter_shot_the_fox() -> None:
+    """p("the hunter shot the fox") > p("the fox shot the hunter") for who knows who shoots."""
+    texts = [Labelled(" ".join(e.words), None, e.where) for e in grammar(6000, seed=0)]
+    settings = LanguageModelSettings(units="words", lines=True, hidden=48, layers=1, embedding=32)
+    model = LanguageModel.learn(settings, texts)
+    data = Bucketed(texts, [model.length(e) for e in texts], model.collate, tokens=800)
+    us.train.fit(model, data, us.train.Training(epochs=4, lr=0.01))
+    one, other = (
+        sum(symbol.log_prob for symbol in score(model, text))
+        for text in ("the hunter shot the fox .", "the fox shot the hunter .")
+    )
+    assert one > other + 1
 
 
 def test_alex_one_step_of_total_differentiation() -> None:

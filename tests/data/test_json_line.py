@@ -57,7 +57,7 @@ def test_the_rest_of_the_line_keeps_its_spelling() -> None:
 @given(st.text())
 def test_text_becomes_a_string_unless_it_looks_like_what_stood_there(text: str) -> None:
     assert json.loads(as_json(text)) == text
-    assert json.loads(as_json(text, like=1)) is not None
+    assert as_json(text, like=1) in (text, as_json(text))
 
 
 @pytest.mark.parametrize("number", ["0", "-1.50", "1e5", "true"])

@@ -1,13 +1,14 @@
 """Kills runs at random moments and resumes them: python -m tests.train.kill --times 50
 
-A run is killed (SIGKILL, so that nothing can tidy up) some thousandths of a second after it has
-become one, or in the middle of a write, again and again, and must end with the weights of a run
-that nobody disturbed. A checkpoint is written after every step.
+A run is killed (SIGKILL, so that nothing can tidy up) at any time, or within a write: before the
+data are flushed, before the rename, before the folder is flushed, before the pointer. It must end
+with the weights of a run that nobody disturbed. A checkpoint is written after every step.
 """
 
 import argparse
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,11 +24,21 @@ from unspool.train.runs import config_plain, resume, train
 from unspool.train.tasks import Config
 
 CODE = """
-import sys, torch
+import os, signal, sys, torch
 torch.set_num_threads(1)
 from unspool.train.config import read_config
 from unspool.train.runs import make_config, resume, train
-settings, out, again = sys.argv[1:]
+settings, out, again, last = sys.argv[1:]
+calls = 0
+def until_the_last(call):
+    def counted(*args):
+        global calls
+        calls += 1
+        if calls == int(last):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*args)
+    return counted
+os.fsync, os.replace = until_the_last(os.fsync), until_the_last(os.replace)
 plain = read_config(settings)
 resume(out) if again == "resume" else train(make_config(plain["task"], plain), out)
 """
@@ -38,24 +49,19 @@ def killed(config: Config, folder: Path, draw: random.Random) -> bool:
     settings, out = folder / "settings.yaml", folder / "run"
     settings.write_text(config_text(config_plain(config)))
     how = "resume" if (out / "config.yaml").exists() else "train"
-    before = (out / "checkpoints" / "last").exists()
-    process = subprocess.Popen([sys.executable, "-c", CODE, str(settings), str(out), how])
-    log = out / "metrics.jsonl"
-    seen = log.stat().st_size if log.exists() else 0
-    while process.poll() is None and (log.stat().st_size if log.exists() else 0) == seen:
-        if not before and (out / "config.yaml").exists():
-            break
-        time.sleep(0.002)
-    if draw.random() < 0.5:
+    within = draw.random() < 0.5
+    last = draw.randint(1, 60) if within else 0
+    process = subprocess.Popen(
+        [sys.executable, "-c", CODE, str(settings), str(out), how, str(last)]
+    )
+    if not within:
+        log = out / "metrics.jsonl"
+        seen = log.stat().st_size if log.exists() else 0
+        while process.poll() is None and (log.stat().st_size if log.exists() else 0) == seen:
+            time.sleep(0.002)
         time.sleep(draw.uniform(0.0, 0.25))
-    else:  # in the middle of a write, if it can be caught there
-        until = time.monotonic() + 1.0
-        while process.poll() is None and time.monotonic() < until and not unfinished(out):
-            pass
-    alive = process.poll() is None
-    process.kill()
-    process.wait()
-    return alive
+        process.kill()
+    return process.wait() == -signal.SIGKILL
 
 
 def unfinished(out: Path) -> bool:

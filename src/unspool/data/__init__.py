@@ -1,5 +1,15 @@
-"""Built-in data that needs no download."""
+"""Data: files read and written, batches and streams, and built-in data that needs no download."""
 
+from unspool.data.batches import Bucketed
+from unspool.data.builtin import builtin
+from unspool.data.files import DataError
 from unspool.data.first_symbol import first_symbol
+from unspool.data.labelled import Labelled, LabelledFile, read_labelled
+from unspool.data.split import split, unique
+from unspool.data.streams import Streams
+from unspool.data.tagged import Tagged, TaggedFile, read_tagged
 
-__all__ = ["first_symbol"]
+__all__ = [
+    "Bucketed", "DataError", "Labelled", "LabelledFile", "Streams", "Tagged", "TaggedFile",
+    "builtin", "first_symbol", "read_labelled", "read_tagged", "split", "unique",
+]  # fmt: skip

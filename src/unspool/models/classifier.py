@@ -18,7 +18,7 @@ from unspool.attention import AttentionPooling
 from unspool.data.batches import in_order
 from unspool.data.labelled import Labelled
 from unspool.models.model import Loss, Model
-from unspool.models.stack import Stack, ends, pad, run, with_vectors
+from unspool.models.stack import Stack, ends, full, pad, run, with_vectors
 from unspool.text import END, START, UNK, Codec, codec_from_json, learn_codec
 
 POOLS = ("last", "mean", "max", "attention")
@@ -150,11 +150,14 @@ class Classifier(Model):
         return ys.masked_fill(~inside, -torch.inf).amax(0)
 
     def loss(self, batch: TextBatch, carried: Any = None) -> Loss:
-        scores, targets = self(batch.ids, batch.lengths).float(), batch.targets
+        scores, targets = full(self(batch.ids, batch.lengths)), batch.targets
         if self.settings.target == "number":
-            total = nn.functional.mse_loss(scores[:, 0], self.scaled(targets), reduction="sum")
+            wanted = self.scaled(targets).to(scores.dtype)
+            total = nn.functional.mse_loss(scores[:, 0], wanted, reduction="sum")
         elif self.settings.target == "labels":
-            total = nn.functional.binary_cross_entropy_with_logits(scores, targets, reduction="sum")
+            total = nn.functional.binary_cross_entropy_with_logits(
+                scores, targets.to(scores.dtype), reduction="sum"
+            )
         else:
             smoothing = self.settings.smoothing if self.training else 0.0
             total = nn.functional.cross_entropy(
@@ -205,7 +208,7 @@ class Classifier(Model):
         with torch.no_grad():
             for places, rows in in_order(encoded, [len(row) for row in encoded], BUDGET):
                 ids, lengths = pad(rows)
-                scores = self(ids.to(self.device), lengths.to(self.device)).float().cpu()
+                scores = full(self(ids.to(self.device), lengths.to(self.device))).cpu()
                 found |= zip(places, map(self.answer, scores), strict=True)
         self.train(training)
         return [found[k] for k in range(len(texts))]

@@ -24,7 +24,7 @@ from unspool.layers import Recurrent
 from unspool.layers.embedding import Embedding
 from unspool.models.model import Loss, Model
 from unspool.models.ngram import KneserNey
-from unspool.models.stack import Stack, pad, run, with_vectors
+from unspool.models.stack import Stack, full, pad, run, with_vectors
 from unspool.text import END, START, Codec, codec_from_json, learn_codec
 
 
@@ -161,7 +161,7 @@ class LanguageModel(Model):
 
     def scores(self, ys: Tensor) -> Tensor:
         """Of every symbol, before the softmax."""
-        return self.out(self.narrow(self.dropout(ys))).float()
+        return full(self.out(self.narrow(self.dropout(ys))))
 
     def loss(self, batch: Piece | LineBatch, carried: Any = None) -> Loss:
         if isinstance(batch, Piece):

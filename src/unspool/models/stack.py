@@ -96,7 +96,12 @@ def run(
     half = xs.device.type == "cpu" and torch.is_autocast_enabled("cpu")
     first: Any = layers.layers[0]
     half = half and isinstance(first.cells[0], Cell) and c_build.multiplies_halves()
-    return layers(xs.float(), state, lengths=lengths, backend="bf16" if half else "auto")
+    return layers(xs, state, lengths=lengths, backend="bf16" if half else "auto")
+
+
+def full(values: Tensor) -> Tensor:
+    """At least float32: a softmax over bfloat16 would lose most of its digits."""
+    return values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
 
 
 def ends(ys: Tensor, lengths: Tensor, bidirectional: bool) -> Tensor:

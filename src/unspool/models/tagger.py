@@ -20,7 +20,7 @@ from unspool.layers.embedding import Embedding
 from unspool.models.crf import CRF, iob2_transitions
 from unspool.models.language_model import LanguageModel
 from unspool.models.model import Loss, Model
-from unspool.models.stack import Stack, ends, pad, run, with_vectors
+from unspool.models.stack import Stack, ends, full, pad, run, with_vectors
 from unspool.text import END, START, UNK, Vocabulary
 
 BUDGET = 10_000  # words in a batch of predictions
@@ -163,7 +163,7 @@ class Tagger(Model):
         return self.out(self.dropout(ys))
 
     def loss(self, batch: TagBatch, carried: Any = None) -> Loss:
-        scores = self(batch).float()
+        scores = full(self(batch))
         count = int(batch.lengths.sum())
         if self.crf is not None:
             found = self.crf.log_likelihood(scores, batch.tags, batch.lengths)
@@ -211,7 +211,7 @@ class Tagger(Model):
         with torch.no_grad():
             for places, rows in in_order(sentences, lengths, BUDGET):
                 batch = self.batch(rows).to(self.device)
-                found |= zip(places, self.answers(self(batch).float(), batch), strict=True)
+                found |= zip(places, self.answers(full(self(batch)), batch), strict=True)
         self.train(training)
         return [found[k] for k in range(len(sentences))]
 

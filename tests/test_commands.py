@@ -1,0 +1,184 @@
+"""Training and using models from the command line, as a person does."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tests.train.toy import labelled
+from unspool.cli import app
+
+TAGGED = "\n".join("the\tD\ndog\tN\nran\tV\n\na\tD\ncat\tN\nsat\tV\n" for _ in range(8))
+ENTITIES = "\n".join("Ann\tI-P\nSmith\tI-P\nran\tO\n\nin\tO\nRome\tI-L\n" for _ in range(8))
+
+
+def run(*args: str, stdin: str | None = None) -> Result:
+    """What a person's own mistake raises, main() prints: see test_cli."""
+    return CliRunner().invoke(app, args, input=stdin)
+
+
+def fine(*args: str, stdin: str | None = None) -> str:
+    result = run(*args, stdin=stdin)
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result.stdout
+
+
+def wrong(*args: str) -> str:
+    result = run(*args)
+    assert isinstance(result.exception, ValueError), (result.output, result.exception)
+    return str(result.exception)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One small trained model of each task."""
+    folder = tmp_path_factory.mktemp("runs")
+    small = ["--hidden", "6", "--embedding", "5", "--epochs", "3", "--batch", "60", "--cell", "gru"]
+    fine("train", "classify", str(labelled(folder)), "--out", str(folder / "c"), *small)
+    for name, text in (("t", TAGGED), ("e", ENTITIES)):
+        (folder / f"{name}.conll").write_text(text)
+        fine("train", "tag", str(folder / f"{name}.conll"), "--out", str(folder / name), *small)
+    (folder / "text.txt").write_text("one two three\n" * 40)
+    out = ["--out", str(folder / "l")]
+    fine("train", "lm", str(folder / "text.txt"), *out, *small, "--set", "data.steps=10")
+    lines = ["--lines", "--classes", "--out", str(folder / "n")]
+    fine("train", "lm", str(folder / "toy.tsv"), *lines, *small)
+    return folder
+
+
+def test_a_run_folder_is_what_it_says(runs: Path) -> None:
+    names = {path.name for path in (runs / "l").iterdir()}
+    assert names == {
+        "checkpoints", "config.yaml", "data.json", "metrics.jsonl", "model.safetensors", "vocab"
+    }  # fmt: skip
+    assert "version: 1" in (runs / "l" / "config.yaml").read_text()
+    for line in (runs / "l" / "metrics.jsonl").read_text().splitlines():
+        json.loads(line)
+
+
+def test_the_n_grams_stand_beside_every_perplexity(runs: Path) -> None:
+    shown = fine("evaluate", str(runs / "l"), str(runs / "text.txt"))
+    assert "perplexity " in shown
+    assert "perplexity_of_6-grams" in shown
+
+
+def test_evaluate_shows_scores_and_what_is_confused(runs: Path) -> None:
+    shown = fine("evaluate", str(runs / "c"), str(runs / "toy.tsv"))
+    assert re.search(r"^accuracy +[01]\.\d{4}$", shown, re.M)
+    assert "gold" in shown
+    assert "FB1" in fine("evaluate", str(runs / "e"), str(runs / "e.conll"))
+    scores = json.loads(fine("evaluate", str(runs / "t"), str(runs / "t.conll"), "--json"))
+    assert 0 <= scores["accuracy"] <= 1
+
+
+def test_predict_gives_the_format_back(runs: Path) -> None:
+    out = fine("predict", str(runs / "c"), "-", stdin="a red apple\n\nan old bus\n").split("\n")
+    assert len(out) == 4
+    assert out[0].split("\t")[0] == "a red apple"
+    assert out[1] == ""
+    table = "label\tid\ttext\nfruit\t7\ta pear\n"
+    (runs / "in.tsv").write_text(table)
+    out = fine("predict", str(runs / "c"), str(runs / "in.tsv"), "--scores").split("\n")
+    assert out[0] == "label\tid\ttext\tscore"
+    assert re.fullmatch(r"(car|fruit)\t7\ta pear\t(car|fruit)=0\.\d+ .*", out[1])
+    tags = fine("predict", str(runs / "t"), "-", stdin="the\ndog\n\nran\n").split("\n")
+    assert [line.split(" ")[0] for line in tags] == ["the", "dog", "", "ran", ""]
+
+
+def test_predict_as_json(runs: Path) -> None:
+    out = fine("predict", str(runs / "t"), "-", "--json", "--scores", stdin="the\ndog\n")
+    found = json.loads(out)
+    assert found["words"] == ["the", "dog"]
+    assert len(found["tags"]) == len(found["scores"]) == 2
+
+
+def test_spans_are_written_as_they_were_read(runs: Path) -> None:
+    """IOB1 in, IOB2 within, IOB1 out; and it was said."""
+    result = run(
+        "train", "tag", str(runs / "e.conll"), "--out", str(runs / "again"), "--epochs", "1"
+    )
+    assert "the tags are IOB1; the model learns IOB2" in result.stderr
+    shutil.rmtree(runs / "again")
+    out = fine("predict", str(runs / "e"), str(runs / "e.conll"))
+    assert out.count("\n\n") == ENTITIES.count("\n\n")
+
+
+def test_generate_and_score(runs: Path) -> None:
+    run_folder = str(runs / "l")
+    texts = json.loads(fine("generate", run_folder, "--prompt", "one ", "--count", "2", "--json"))
+    assert len(texts) == 2
+    assert all(text.startswith("one ") and len(text) == 204 for text in texts)
+    shown = fine("score", run_folder, "-", stdin="one two")
+    assert re.search(r"^ +-\d+\.\d{4} +\d+  \"o\"$", shown, re.M)
+    found = json.loads(fine("score", run_folder, "-", "--json", stdin="one two"))
+    assert found["symbols"] == len(found["tokens"]) == 7
+    assert fine("generate", str(runs / "n"), "--class", "car", "--length", "5")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["predict", "{c}", "nowhere.tsv"], "no such file"),
+        (["predict", "{l}", "{text}"], "a language model continues texts"),
+        (["generate", "{c}"], "holds no language model: its task is classify"),
+        (["generate", "{n}"], "say which class: one of car, fruit"),
+        (["evaluate", "{text}", "x"], "is not a run"),
+        (["train", "classify"], "which data?"),
+        (["train", "classify", "x.tsv"], "where to? --out RUN"),
+        (["train", "classify", "nowhere.tsv", "--out", "x"], "no such file"),
+        (["train", "classify", "{tsv}", "--out", "{c}"], "holds a run already"),
+        (["train", "tag", "{tsv}", "--set", "model.hiden=3"], "did you mean model.hidden?"),
+        (["train", "lm", "x", "--bidirectional", "--out", "x"], "must predict"),
+        (["train", "tag", "--resume", "{t}", "--hidden", "3"], "give nothing else"),
+        (
+            ["train", "tag", "x", "--from", "{t}", "--out", "y", "--hidden", "3"],
+            "drop model.hidden",
+        ),
+        (["train", "tag", "{conll}", "--from", "{c}", "--out", "y"], "no model for the task tag"),
+        (["train", "tag", "x", "--config", "nowhere.yaml"], "no such file of settings"),
+    ],
+)
+def test_mistakes_are_named(runs: Path, args: list[str], message: str) -> None:
+    known = {name: str(runs / name) for name in "ctln"}
+    known |= {"tsv": str(runs / "toy.tsv"), "text": str(runs / "text.txt")}
+    known |= {"conll": str(runs / "t.conll")}
+    assert message in wrong(*(arg.format(**known) for arg in args))
+
+
+def test_settings_in_their_order(tmp_path: Path) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text("model: {hidden: 1, layers: 2, embedding: 3}\ntrain: {lr: 1e-3}\n")
+    found = json.loads(
+        fine(
+            "train", "tag", "data", "--config", str(file), "--set", "model.layers=20",
+            "--set", "model.embedding=30", "--embedding", "300", "--print-config", "--json",
+        )
+    )  # fmt: skip
+    assert (found["model"]["hidden"], found["model"]["layers"]) == (1, 20)
+    assert found["model"]["embedding"] == 300
+    assert found["train"]["lr"] == 1e-3
+    assert found["data"]["train"] == "data"
+
+
+def test_resume_of_a_finished_run_changes_nothing(runs: Path) -> None:
+    before = (runs / "c" / "model.safetensors").read_bytes()
+    assert "the model is in" in fine("train", "--resume", str(runs / "c"))
+    assert (runs / "c" / "model.safetensors").read_bytes() == before
+    assert "accuracy" in json.loads(
+        fine("train", "classify", "--resume", str(runs / "c"), "--json")
+    )
+
+
+def test_training_goes_on_from_a_run(runs: Path, tmp_path: Path) -> None:
+    args = ["--from", str(runs / "t"), "--out", str(tmp_path / "on"), "--epochs", "1"]
+    assert "accuracy" in fine("train", "tag", str(runs / "t.conll"), *args)
+
+
+def test_every_command_speaks_json() -> None:
+    assert {cell["name"] for cell in json.loads(fine("cells", "--json"))} >= {"lstm", "gru"}
+    assert json.loads(fine("explain", "gru", "--json"))["states"] == ["h"]
+    found = json.loads(fine("bench", "gru", "--shape", "2x1x3", "--rounds", "1", "--json"))
+    assert found["milliseconds"]["forward"]["compiled"] > 0
