@@ -38,10 +38,10 @@ class PlainTagger(Tagger):
         self.layers = lstm(self.settings, self.settings.embedding + 2 * hidden, True)
 
     def forward(self, batch: TagBatch) -> Tensor:
-        xs = self.dropout(self.letters(batch.characters))
+        xs = self.input_dropout(self.letters(batch.characters))
         _, spelled = packed(self.spelling, xs, batch.character_lengths)
         xs = torch.cat((self.embed(batch.words), spelled[batch.which]), -1)
-        ys, _ = packed(self.layers, self.dropout(xs), batch.lengths)
+        ys, _ = packed(self.layers, self.input_dropout(xs), batch.lengths)
         return self.out(self.dropout(ys))
 
 
@@ -54,8 +54,8 @@ class PlainClassifier(Classifier):
         self.embed = nn.Embedding(symbols, self.settings.embedding, padding_idx=0)
         self.layers = lstm(self.settings, self.settings.embedding, True)
 
-    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        _, last = packed(self.layers, self.dropout(self.embed(ids)), lengths)
+    def read(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        _, last = packed(self.layers, self.input_dropout(self.embed(ids)), lengths)
         return self.out(self.dropout(last))
 
 
@@ -68,5 +68,5 @@ class PlainLanguageModel(LanguageModel):
         self.forwards = lstm(self.settings, self.settings.embedding, False)
 
     def read(self, ids: Tensor, state: Any = None) -> tuple[Tensor, Any]:
-        ys, state = self.forwards(self.dropout(self.embed(ids)), state)
+        ys, state = self.forwards(self.input_dropout(self.embed(ids)), state)
         return self.out(self.dropout(ys)), state

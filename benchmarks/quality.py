@@ -28,29 +28,46 @@ from unspool.train.tasks import Config, find_task
 
 NAMES: dict[str, Any] = {
     "model": {
-        "units": "characters", "cell": "lstm", "hidden": 192, "embedding": 64, "dropout": 0.4,
-        "pool": "attention", "queries": 2, "balance": 0.25,
+        "units": "characters", "lower": True, "cell": "gru_after", "hidden": 192, "embedding": 64,
+        "pool": "attention", "queries": 4, "ngrams": 6, "dropout": 0.5, "symbol_dropout": 0.1,
+        "balance": 0.3,
     },
-    "train": {"epochs": 20, "batch": 1000, "lr": 3e-3, "average": "ema"},
+    "train": {
+        "epochs": 10, "batch": 700, "lr": 4e-3, "weight_decay": 0.01,
+        "average": "ema", "average_decay": 0.997,
+    },
 }  # fmt: skip
 EWT: dict[str, Any] = {
     "model": {
-        "hidden": 200, "layers": 2, "embedding": 100, "characters": 48, "character_hidden": 100,
-        "dropout": 0.4, "word_dropout": 0.15,
+        "hidden": 256, "embedding": 128, "characters": 64, "character_hidden": 128, "min_count": 1,
+        "dropout": 0.3, "input_dropout": 0.3, "word_dropout": 0.25,
     },
-    "train": {"epochs": 12, "batch": 1000, "lr": 2e-3, "average": "ema"},
+    "train": {
+        "epochs": 18, "batch": 1000, "lr": 3e-3, "weight_decay": 0.01,
+        "average": "ema", "average_decay": 0.998,
+    },
 }  # fmt: skip
 WNUT: dict[str, Any] = {
     "model": {
         "hidden": 100, "embedding": 100, "characters": 32, "character_hidden": 50,
         "dropout": 0.5, "word_dropout": 0.2,
     },
-    "train": {"epochs": 15, "batch": 800, "lr": 2e-3, "average": "ema"},
+    "train": {
+        "epochs": 12, "batch": 500, "lr": 3e-3, "weight_decay": 0.01,
+        "average": "ema", "average_decay": 0.998,
+    },
 }  # fmt: skip
 SHAKESPEARE: dict[str, Any] = {
-    "model": {"hidden": 512, "layers": 2, "embedding": 64, "dropout": 0.4},
-    "train": {"epochs": 30, "batch": 8192, "lr": 3e-3, "average": "ema", "average_decay": 0.995},
-}
+    "data": {"steps": 64},
+    "model": {
+        "hidden": 448, "layers": 3, "skip": "residual", "embedding": 128,
+        "dropout": 0.3, "input_dropout": 0.2,
+    },
+    "train": {
+        "epochs": 12, "batch": 2048, "lr": 4e-3, "weight_decay": 0.01,
+        "average": "ema", "average_decay": 0.998, "precision": "bfloat16",
+    },
+}  # fmt: skip
 # What a plain training has: no averaging, no unknown words, a rate that stays.
 PLAIN = {"average": "none", "schedule": "constant", "lr": 2e-3}
 
@@ -92,7 +109,8 @@ def names(data: Path, seeds: int) -> Iterator[tuple[str, dict[str, float]]]:
         runs.append(trained(config, parts)[1])
         yield f"names, seed {seed}", runs[-1]
     yield f"names, mean of {seeds}", {k: statistics.mean(r[k] for r in runs) for k in runs[0]}
-    plain = replace(config, model=replace(config.model, pool="last", balance=0.0, hidden=128))
+    simple = {"pool": "last", "balance": 0.0, "hidden": 128, "ngrams": 0, "symbol_dropout": 0.0}
+    plain = replace(config, model=replace(config.model, cell="lstm", dropout=0.3, **simple))
     plain = replace(plain, train=replace(plain.train, **PLAIN))
     torch.manual_seed(0)
     yield "names, torch.nn", trained(plain, parts, PlainClassifier.learn(plain.model, parts[0]))[1]

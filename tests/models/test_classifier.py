@@ -1,11 +1,14 @@
 """The classifier: one label, several, or a number."""
 
+import json
 from typing import Any
 
 import pytest
+import torch
 
 from unspool.data.batches import Bucketed
 from unspool.data.labelled import Labelled
+from unspool.models.bag import Bag
 from unspool.models.classifier import Classifier, ClassifierSettings, balanced
 from unspool.train import Training, fit
 from unspool.train.tasks import find_task
@@ -16,7 +19,8 @@ def examples(*pairs: tuple[str, str]) -> list[Labelled]:
 
 
 def learned(data: list[Labelled], **settings: Any) -> Classifier:
-    plain = {"units": "characters", "hidden": 8, "embedding": 8, "dropout": 0.0} | settings
+    plain: dict[str, Any] = {"units": "characters", "hidden": 8, "embedding": 8}
+    plain |= {"dropout": 0.0, "input_dropout": 0.0, **settings}
     model = Classifier.learn(ClassifierSettings(**plain), data)
     batches = Bucketed(data, [model.length(e) for e in data], model.collate, tokens=60)
     fit(model, batches, Training(epochs=60, lr=0.03))
@@ -63,6 +67,27 @@ def test_predictions_do_not_depend_on_the_batch() -> None:
         (alone,) = model.predict([text])
         assert alone.scores == pytest.approx(answer.scores)
     assert model.predict([]) == []
+
+
+def test_a_bag_of_n_grams_counts_what_it_knows() -> None:
+    known = Bag.learn([[4, 5, 4, 5], [4, 6]], longest=2)
+    assert known == [(4,), (4, 5), (5,)]  # (6,), (5, 4) and (4, 6) occur once
+    bag = Bag(known, 2, dropout=0.5).eval()
+    torch.nn.init.normal_(bag.weight)
+    rows = [bag.numbers([4, 5, 4]), bag.numbers([6]), bag.numbers([5, 5])]
+    scores = bag(rows)
+    torch.testing.assert_close(scores[0], 2 * bag.weight[0] + bag.weight[2] + bag.weight[1])
+    assert not scores[1].any()
+    torch.testing.assert_close(scores[2], 2 * bag.weight[2])
+
+
+def test_n_grams_are_kept_with_the_model() -> None:
+    model = learned(WORDS, ngrams=3, lower=True)
+    again = Classifier.build(model.settings, json.loads(json.dumps(model.assets())))
+    again.load_state_dict(model.state_dict())
+    texts = ["AAB", "bbb", "☃"]
+    assert again.predict(texts) == model.predict(texts)
+    assert model.predict(["aab"]) == model.predict(["AAB"])
 
 
 def test_weights_of_classes() -> None:

@@ -17,7 +17,8 @@ TEXT = "the quick brown fox jumps over the lazy dog\n" * 3
 
 def model_of(*texts: str, labels: Any = None, **settings: Any) -> LanguageModel:
     texts = texts or (TEXT,)
-    plain = {"hidden": 7, "layers": 2, "embedding": 5, "dropout": 0.0, "afresh": 0.0} | settings
+    plain: dict[str, Any] = {"hidden": 7, "layers": 2, "embedding": 5, "afresh": 0.0}
+    plain |= {"dropout": 0.0, "input_dropout": 0.0, **settings}
     pairs = zip(texts, labels or [None] * len(texts), strict=True)
     examples = [Labelled(text, label, "here") for text, label in pairs]
     return LanguageModel.learn(LanguageModelSettings(**plain), examples).double().eval()

@@ -15,7 +15,7 @@ from unspool.models.language_model import LanguageModel, LanguageModelSettings
 from unspool.models.tagger import Tagger, TaggerSettings
 
 TEXTS = ["a", "the cat sat on the mat", "", "no cat sat"]
-SIZES: dict[str, Any] = {"hidden": 6, "embedding": 6, "dropout": 0.0}
+SIZES: dict[str, Any] = {"hidden": 6, "embedding": 6, "dropout": 0.0, "input_dropout": 0.0}
 
 
 def labelled(*labels: str) -> list[Labelled]:
@@ -55,6 +55,7 @@ CASES = {
     **{f"pool {p}": lambda p=p: classifier(pool=p, queries=2) for p in ("last", "max", "mean")},
     "pool attention": lambda: classifier(pool="attention", queries=2),
     "balanced": lambda: classifier(balance=0.5, smoothing=0.1, bidirectional=False, layers=2),
+    "n-grams": lambda: classifier(ngrams=3),
     "several labels": lambda: classifier(("x|y", "y", "", "x"), target="labels"),
     "a number": lambda: classifier(("1", "-2.5", "1e1", "0"), target="number"),
     "tagger": lambda: tagger(tagged()),

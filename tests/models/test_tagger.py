@@ -21,7 +21,7 @@ TOY = [
 
 def learned(examples: list[Tagged], context: Any = None, **settings: Any) -> Tagger:
     plain: dict[str, Any] = {"hidden": 6, "embedding": 6, "characters": 0, "min_count": 1}
-    plain |= {"dropout": 0.0, "word_dropout": 0.0, **settings}
+    plain |= {"dropout": 0.0, "input_dropout": 0.0, "word_dropout": 0.0, **settings}
     made = TaggerSettings(**plain)
     return Tagger.learn(made, examples, context)
 

@@ -8,7 +8,7 @@ learned queries.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self
 
 import torch
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from unspool.attention import AttentionPooling
 from unspool.data.batches import in_order
 from unspool.data.labelled import Labelled
+from unspool.models.bag import Bag, Gram
 from unspool.models.model import Loss, Model
 from unspool.models.stack import Stack, ends, full, pad, run, with_vectors
 from unspool.text import END, START, UNK, Codec, codec_from_json, learn_codec
@@ -33,6 +34,7 @@ class ClassifierSettings(Stack):
     units: Annotated[Literal["characters", "words", "subwords"], "What the text is read in."] = (
         "words"
     )
+    lower: Annotated[bool, "Read everything in lower case."] = False
     min_count: Annotated[int, "Rarer symbols are unknown ones."] = 1
     max_symbols: Annotated[int, "At most so many symbols, the most frequent; 0: all."] = 0
     target: Annotated[
@@ -45,6 +47,7 @@ class ClassifierSettings(Stack):
     bidirectional: Annotated[bool, "Read backwards too."] = True
     symbol_dropout: Annotated[float, "Symbols taken for unknown ones in training."] = 0.0
     smoothing: Annotated[float, "Share of the probability spread over all labels."] = 0.0
+    ngrams: Annotated[int, "Count n-grams of up to so many symbols too (a linear layer)."] = 0
     balance: Annotated[float, "0: every example counts alike; 1: every class does."] = 0.0
 
     def __post_init__(self) -> None:
@@ -57,18 +60,20 @@ class ClassifierSettings(Stack):
 
 @dataclass(frozen=True)
 class TextBatch:
-    """Padded ids (T, B), lengths (B,), and what to learn: (B,) or (B, K)."""
+    """Padded ids (T, B), lengths (B,), what to learn, (B,) or (B, K), and each row's n-grams."""
 
     ids: Tensor
     lengths: Tensor
     targets: Tensor
+    grams: tuple[list[int], ...] = ()
 
     @property
     def size(self) -> tuple[int, int]:
         return self.ids.shape[0], self.ids.shape[1]
 
     def to(self, device: Any) -> "TextBatch":
-        return TextBatch(*(part.to(device) for part in (self.ids, self.lengths, self.targets)))
+        parts = (part.to(device) for part in (self.ids, self.lengths, self.targets))
+        return TextBatch(*parts, grams=self.grams)
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,13 @@ class Classifier(Model):
     scale: Tensor
     weights: Tensor
 
-    def __init__(self, settings: ClassifierSettings, codec: Codec, labels: Sequence[str]):
+    def __init__(
+        self,
+        settings: ClassifierSettings,
+        codec: Codec,
+        labels: Sequence[str],
+        grams: Sequence[Gram] = (),
+    ):
         super().__init__()
         self.settings, self.codec, self.labels = settings, codec, list(labels)
         self.embed = settings.embed(codec.vocabulary)
@@ -94,8 +105,11 @@ class Classifier(Model):
         size = self.layers.output_size
         pooled = settings.pool == "attention"
         self.attention = AttentionPooling(size, settings.queries) if pooled else None
+        self.input_dropout = nn.Dropout(settings.input_dropout)
         self.dropout = nn.Dropout(settings.dropout)
-        self.out = nn.Linear(size * (settings.queries if pooled else 1), max(1, len(self.labels)))
+        outputs = max(1, len(self.labels))
+        self.out = nn.Linear(size * (settings.queries if pooled else 1), outputs)
+        self.bag = Bag(grams, outputs, settings.dropout) if settings.ngrams else None
         # A number is learned on the scale of the training data, and given back on its own.
         self.register_buffer("scale", torch.tensor([0.0, 1.0]))
         self.register_buffer("weights", torch.ones(len(self.labels)))
@@ -105,12 +119,14 @@ class Classifier(Model):
         """A model with the symbols and labels of these examples, not yet trained."""
         codec = learn_codec(
             settings.units,
-            [example.text for example in examples],
+            [cased(settings, example.text) for example in examples],
             min_count=settings.min_count,
             max_size=settings.max_symbols or None,
         )
         settings, table = with_vectors(settings, codec.vocabulary)
-        model = cls(settings, codec, labels_in(examples, settings.target))
+        rows = (_ids(settings, codec, example.text) for example in examples)
+        grams = Bag.learn(rows, settings.ngrams) if settings.ngrams else []
+        model = cls(settings, codec, labels_in(examples, settings.target), grams)
         if table is not None:
             model.embed.weight.data.copy_(table)
         if settings.target == "number":
@@ -122,18 +138,24 @@ class Classifier(Model):
         return model
 
     def assets(self) -> dict[str, Any]:
-        return {"text": self.codec.to_json(), "labels": self.labels}
+        found = {"text": self.codec.to_json(), "labels": self.labels}
+        return found if self.bag is None else found | {"ngrams": self.bag.known}
 
     @classmethod
     def build(cls, settings: ClassifierSettings, assets: dict[str, Any]) -> Self:
-        return cls(settings, codec_from_json(assets["text"]), assets["labels"])
+        grams = [tuple(gram) for gram in assets.get("ngrams", ())]
+        return cls(settings, codec_from_json(assets["text"]), assets["labels"], grams)
 
-    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
+    def forward(self, batch: TextBatch) -> Tensor:
         """Scores of the labels (B, K); of a number (B, 1)."""
+        scores = self.read(batch.ids, batch.lengths)
+        return scores if self.bag is None else scores + self.bag(batch.grams)
+
+    def read(self, ids: Tensor, lengths: Tensor) -> Tensor:
         if self.training and self.settings.symbol_dropout:
             unknown = torch.rand(ids.shape, device=ids.device) < self.settings.symbol_dropout
             ids = ids.masked_fill(unknown & (ids > UNK), UNK)
-        xs = self.dropout(self.embed(ids))
+        xs = self.input_dropout(self.embed(ids))
         ys, _ = run(self.layers, xs, lengths=lengths)
         return self.out(self.dropout(self.pool(ys, lengths)))
 
@@ -150,7 +172,7 @@ class Classifier(Model):
         return ys.masked_fill(~inside, -torch.inf).amax(0)
 
     def loss(self, batch: TextBatch, carried: Any = None) -> Loss:
-        scores, targets = full(self(batch.ids, batch.lengths)), batch.targets
+        scores, targets = full(self(batch)), batch.targets
         if self.settings.target == "number":
             wanted = self.scaled(targets).to(scores.dtype)
             total = nn.functional.mse_loss(scores[:, 0], wanted, reduction="sum")
@@ -170,24 +192,32 @@ class Classifier(Model):
         return (values - mean) / spread
 
     def ids(self, text: str) -> list[int]:
-        """START and END stand around every text, so that none is empty."""
-        return [START, *self.codec.encode(text), END]
+        return _ids(self.settings, self.codec, text)
 
     def length(self, example: Labelled) -> int:
         return len(self.codec.spans(example.text)) + 2
 
     def collate(self, examples: Sequence[Labelled]) -> TextBatch:
-        ids, lengths = pad([self.ids(example.text) for example in examples])
+        batch = self.batch([self.ids(example.text) for example in examples])
+        return replace(batch, targets=self.targets(examples))
+
+    def batch(self, rows: Sequence[Sequence[int]]) -> TextBatch:
+        """Rows of ids, without anything to learn."""
+        ids, lengths = pad(rows)
+        found = () if self.bag is None else tuple(map(self.bag.numbers, rows))
+        return TextBatch(ids, lengths, torch.zeros(0), found)
+
+    def targets(self, examples: Sequence[Labelled]) -> Tensor:
         if self.settings.target == "number":
-            return TextBatch(ids, lengths, torch.tensor([number(e) for e in examples]))
+            return torch.tensor([number(e) for e in examples])
         index = {label: k for k, label in enumerate(self.labels)}
         chosen = [[self.index(index, name, e) for name in self.names(e)] for e in examples]
         if self.settings.target == "label":
-            return TextBatch(ids, lengths, torch.tensor([row[0] for row in chosen]))
+            return torch.tensor([row[0] for row in chosen])
         targets = torch.zeros(len(examples), len(self.labels))
         for row, columns in zip(targets, chosen, strict=True):
             row[columns] = 1.0
-        return TextBatch(ids, lengths, targets)
+        return targets
 
     def names(self, example: Labelled) -> list[str]:
         return labels_of(example, self.settings.target)
@@ -204,13 +234,10 @@ class Classifier(Model):
         """The answer for each text, in their order."""
         found: dict[int, Prediction] = {}
         encoded = [self.ids(text) for text in texts]
-        training, _ = self.training, self.eval()
-        with torch.no_grad():
+        with self.answering():
             for places, rows in in_order(encoded, [len(row) for row in encoded], BUDGET):
-                ids, lengths = pad(rows)
-                scores = full(self(ids.to(self.device), lengths.to(self.device))).cpu()
+                scores = full(self(self.batch(rows).to(self.device))).cpu()
                 found |= zip(places, map(self.answer, scores), strict=True)
-        self.train(training)
         return [found[k] for k in range(len(texts))]
 
     def answer(self, scores: Tensor) -> Prediction:
@@ -222,6 +249,15 @@ class Classifier(Model):
             return Prediction("|".join(k for k, share in shares.items() if share > 0.5), shares)
         shares = dict(zip(self.labels, scores.softmax(-1).tolist(), strict=True))
         return Prediction(max(shares, key=shares.__getitem__), shares)
+
+
+def cased(settings: ClassifierSettings, text: str) -> str:
+    return text.lower() if settings.lower else text
+
+
+def _ids(settings: ClassifierSettings, codec: Codec, text: str) -> list[int]:
+    """START and END stand around every text, so that none is empty."""
+    return [START, *codec.encode(cased(settings, text)), END]
 
 
 def balanced(labels: Sequence[str], examples: Sequence[Labelled], share: float) -> Tensor:

@@ -101,6 +101,7 @@ class LanguageModel(Model):
         inputs = size + (settings.class_size if classes else 0)
         self.forwards = settings.build(inputs, False)
         self.backwards = settings.build(inputs, False) if settings.direction == "both" else None
+        self.input_dropout = nn.Dropout(settings.input_dropout)
         self.dropout = nn.Dropout(settings.dropout)
         hidden = self.forwards.output_size
         narrow = settings.tied and hidden != size
@@ -157,7 +158,7 @@ class LanguageModel(Model):
         if self.kind is not None:
             assert classes is not None
             xs = torch.cat((xs, self.kind(classes).expand(*ids.shape, -1)), -1)
-        return self.dropout(xs)
+        return self.input_dropout(xs)
 
     def scores(self, ys: Tensor) -> Tensor:
         """Of every symbol, before the softmax."""
@@ -232,7 +233,6 @@ class LanguageModel(Model):
     def vector_size(self) -> int:
         return self.forwards.output_size * (1 if self.backwards is None else 2)
 
-    @torch.no_grad()
     def vectors(self, sentences: Sequence[Sequence[str]]) -> Tensor:
         """What was read up to each word's end, and (backwards) down to its start, (T, B, O).
 
@@ -240,18 +240,17 @@ class LanguageModel(Model):
         """
         if self.classes:
             raise ValueError("contextual vectors come from a model without classes")
-        training, _ = self.training, self.eval()
         texts = [" ".join(words) for words in sentences]
         batch = self.collate([Labelled(text, None, "") for text in texts]).to(self.device)
         places = [_places(self.codec.spans(t), w) for t, w in zip(texts, sentences, strict=True)]
-        ys, _ = run(self.forwards, self.inputs(batch.ids, None), lengths=batch.lengths)
-        found = [_gather(ys, [[last for _, last in row] for row in places])]
-        if self.backwards is not None:
-            turned = _turned(batch.ids, batch.lengths)
-            ys, _ = run(self.backwards, self.inputs(turned, None), lengths=batch.lengths)
-            ys = _turned(ys, batch.lengths)
-            found.append(_gather(ys, [[first for first, _ in row] for row in places]))
-        self.train(training)
+        with self.answering():
+            ys, _ = run(self.forwards, self.inputs(batch.ids, None), lengths=batch.lengths)
+            found = [_gather(ys, [[last for _, last in row] for row in places])]
+            if self.backwards is not None:
+                turned = _turned(batch.ids, batch.lengths)
+                ys, _ = run(self.backwards, self.inputs(turned, None), lengths=batch.lengths)
+                ys = _turned(ys, batch.lengths)
+                found.append(_gather(ys, [[first for first, _ in row] for row in places]))
         return torch.cat(found, -1)
 
 

@@ -1,9 +1,11 @@
 """What every model is: a module that knows its text, its loss and how to be saved."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
+import torch
 from torch import Tensor, nn
 
 
@@ -60,6 +62,17 @@ class Model(nn.Module):
 
     def take_extras(self, extras: dict[str, Any]) -> None:
         pass
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Without dropout and without gradients; afterwards as before."""
+        training = self.training
+        self.eval()
+        try:
+            with torch.no_grad():
+                yield
+        finally:
+            self.train(training)
 
     @property
     def device(self) -> Any:

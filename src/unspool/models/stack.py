@@ -10,6 +10,7 @@ from torch import Tensor
 from unspool.cells.cell import Cell
 from unspool.cells.find import find_cell, lasting_name
 from unspool.engine import c_build
+from unspool.engine.masks import check_probability
 from unspool.layers import Dropout, Recurrent
 from unspool.layers.embedding import Embedding
 from unspool.text import Vocabulary, read_vectors
@@ -31,7 +32,8 @@ class Stack:
     embedding: Annotated[int, "Features of a symbol's vector; 0 is one-hot."] = 64
     vectors: Annotated[str, "A file of pretrained vectors (word2vec or GloVe, text)."] = ""
     freeze: Annotated[bool, "Keep the pretrained vectors as they are."] = False
-    dropout: Annotated[float, "Of what goes into and comes out of the layers."] = 0.2
+    dropout: Annotated[float, "Of what the layers give."] = 0.3
+    input_dropout: Annotated[float, "Of what goes into the first layer."] = 0.1
     recurrent_dropout: Annotated[float, "Of the state in recurrent products."] = 0.0
     weight_dropout: Annotated[float, "Of the recurrent matrices' entries."] = 0.0
     zoneout: Annotated[float, "Units that keep their old state."] = 0.0
@@ -45,6 +47,7 @@ class Stack:
             raise ValueError(f"model.embedding is 0 (one-hot) or more, not {self.embedding}")
         if self.freeze and not self.vectors:
             raise ValueError("model.freeze is for pretrained vectors: give model.vectors too")
+        check_probability("model.input_dropout", self.input_dropout)
         self.kinds()
 
     def kinds(self) -> Dropout:

@@ -32,6 +32,7 @@ class TaggerSettings(Stack):
     """What a tagger is made of."""
 
     embedding: Annotated[int, "Features of a word's vector."] = 100
+    input_dropout: Annotated[float, "Of what goes into the first layer."] = 0.3
     characters: Annotated[int, "Features of a character's vector; 0: no characters."] = 48
     character_hidden: Annotated[int, "Units in each direction over characters."] = 100
     lower: Annotated[bool, "Look words up in lower case; characters keep theirs."] = True
@@ -101,6 +102,7 @@ class Tagger(Model):
         if context is not None:
             context.requires_grad_(False)
             size += context.vector_size
+        self.input_dropout = nn.Dropout(settings.input_dropout)
         self.dropout = nn.Dropout(settings.dropout)
         self.layers = settings.build(size, settings.bidirectional)
         self.out = nn.Linear(self.layers.output_size, len(self.tags))
@@ -158,7 +160,7 @@ class Tagger(Model):
             parts.append(nn.functional.embedding(batch.which, spelled))
         if self.context is not None:
             parts.append(self.context.vectors(batch.sentences).to(parts[0].dtype))
-        xs = self.dropout(torch.cat(parts, -1))
+        xs = self.input_dropout(torch.cat(parts, -1))
         ys, _ = run(self.layers, xs, lengths=batch.lengths)
         return self.out(self.dropout(ys))
 
@@ -206,13 +208,11 @@ class Tagger(Model):
     def predict(self, sentences: Sequence[Sequence[str]]) -> list[Tags]:
         """The tags of each sentence, in their order."""
         found: dict[int, Tags] = {}
-        training, _ = self.training, self.eval()
         lengths = [len(words) for words in sentences]
-        with torch.no_grad():
+        with self.answering():
             for places, rows in in_order(sentences, lengths, BUDGET):
                 batch = self.batch(rows).to(self.device)
                 found |= zip(places, self.answers(full(self(batch)), batch), strict=True)
-        self.train(training)
         return [found[k] for k in range(len(sentences))]
 
     def answers(self, scores: Tensor, batch: TagBatch) -> list[Tags]:
@@ -237,7 +237,7 @@ class _Spelling(nn.Module):
     def __init__(self, settings: TaggerSettings, symbols: int):
         super().__init__()
         self.embed = Embedding(symbols, settings.characters)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = nn.Dropout(settings.input_dropout)
         cell, hidden = find_cell(settings.cell), settings.character_hidden
         self.layers = Recurrent(
             cell, settings.characters, hidden, bidirectional=True, **dict[str, Any](settings.sizes)

@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from unspool.data.batches import Bucketed
 from unspool.data.builtin import PREFIX, builtin
 from unspool.data.labelled import Labelled, read_labelled
 from unspool.data.split import split, unique
 from unspool.metrics import Confusion, accuracy, explained, macro_f1, micro_f1, root_mean_square
 from unspool.models.classifier import Classifier, ClassifierSettings, labels_of, number
-from unspool.train.fit import Data
 from unspool.train.settings import Training
 from unspool.train.tasks.task import Config, Given, Task
 
@@ -53,11 +51,6 @@ class Classify(Task):
 
     def learn(self, config: Config, examples: Sequence[Labelled]) -> Classifier:
         return Classifier.learn(config.model, examples)
-
-    def batches(self, model: Classifier, examples: Sequence[Labelled], config: Config) -> Data:
-        lengths = [model.length(example) for example in examples]
-        train = config.train
-        return Bucketed(examples, lengths, model.collate, tokens=train.batch, seed=train.seed)
 
     def measure(self, model: Classifier, examples: Sequence[Labelled]) -> dict[str, float]:
         said = [answer.label for answer in model.predict([e.text for e in examples])]

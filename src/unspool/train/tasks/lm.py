@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import torch
 
-from unspool.data.batches import Bucketed, in_order
+from unspool.data.batches import in_order
 from unspool.data.builtin import PREFIX, builtin
 from unspool.data.files import place, read_text
 from unspool.data.labelled import Labelled, read_labelled
@@ -84,8 +84,7 @@ class Language(Task):
     def batches(self, model: LanguageModel, examples: Sequence[Labelled], config: Config) -> Data:
         train = config.train
         if model.settings.lines:
-            lengths = [model.length(example) for example in examples]
-            return Bucketed(examples, lengths, model.collate, tokens=train.batch, seed=train.seed)
+            return super().batches(model, examples, config)
         rows = max(1, train.batch // config.data.steps)
         return Streams(stream(model, examples), rows=rows, steps=config.data.steps, seed=train.seed)
 

@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from unspool.data.batches import Bucketed
 from unspool.data.builtin import PREFIX, builtin
 from unspool.data.schemes import detect
 from unspool.data.split import split, unique
 from unspool.data.tagged import Tagged, read_tagged
 from unspool.metrics import Confusion, accuracy, span_scores
 from unspool.models.tagger import Tagger, TaggerSettings
-from unspool.train.fit import Data
 from unspool.train.settings import Training
 from unspool.train.tasks.task import Config, Given, Task
 
@@ -53,11 +51,6 @@ class Tag(Task):
 
         context = load(config.model.context) if config.model.context else None
         return Tagger.learn(config.model, examples, context)
-
-    def batches(self, model: Tagger, examples: Sequence[Tagged], config: Config) -> Data:
-        lengths = [model.length(example) for example in examples]
-        train = config.train
-        return Bucketed(examples, lengths, model.collate, tokens=train.batch, seed=train.seed)
 
     def measure(self, model: Tagger, examples: Sequence[Tagged]) -> dict[str, float]:
         gold, said = self.both(model, examples)

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from unspool.data.batches import Bucketed
 from unspool.models.model import Model
 from unspool.train.fit import Data
 from unspool.train.settings import Training
@@ -51,8 +52,11 @@ class Task(ABC):
     def learn(self, config: Config, examples: Any) -> Model:
         """A model for these examples, not yet trained."""
 
-    @abstractmethod
-    def batches(self, model: Any, examples: Any, config: Config) -> Data: ...
+    def batches(self, model: Any, examples: Any, config: Config) -> Data:
+        """By a budget of tokens; a stream has others."""
+        lengths = [model.length(example) for example in examples]
+        train = config.train
+        return Bucketed(examples, lengths, model.collate, tokens=train.batch, seed=train.seed)
 
     @abstractmethod
     def measure(self, model: Any, examples: Any) -> dict[str, float]:
