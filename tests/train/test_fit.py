@@ -3,6 +3,7 @@
 import itertools
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.train.toy import classify, language
+from tests.train.toy import classify, labelled, language
 from unspool.models.model import Loss
 from unspool.train import Interrupted, Training, TrainingStopped, fit
 from unspool.train.checkpoint import Checkpoints
@@ -204,6 +205,26 @@ def test_other_data_are_not_resumed_on(tmp_path: Path) -> None:
         file.write("one more\tcar\n")
     with pytest.raises(ValueError, match="is not what it was when the run began"):
         resume(tmp_path / "run")
+
+
+def test_a_run_is_resumed_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its data are named in full, and known by what they say."""
+    labelled(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    config = classify(tmp_path)
+    config = replace(config, data=replace(config.data, train="toy.tsv"))
+    with pytest.raises(Halt.Killed):
+        train(config, tmp_path / "run", report=Halt(2))
+    monkeypatch.chdir("/")
+    resume(tmp_path / "run")
+
+
+def test_devices_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"train\.device is cpu, cuda or mps, not 'gpu'"):
+        Training(device="gpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(ValueError, match=r"train\.device=cuda is not there: .*CUDA"):
+            train(classify(tmp_path, device="cuda"), tmp_path / "run")
 
 
 def test_a_run_is_never_written_over(tmp_path: Path) -> None:

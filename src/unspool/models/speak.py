@@ -68,7 +68,9 @@ def generate(model: LanguageModel, wish: Wish) -> list[str]:
         what = f"say which class: one of {known}" if known else "this model knows no classes"
         raise ValueError(what)
     model.eval()
-    fixed = None if wish.kind is None else torch.tensor([model.class_id(wish.kind)] * wish.count)
+    fixed = None
+    if wish.kind is not None:
+        fixed = torch.tensor([model.class_id(wish.kind)] * wish.count, device=model.device)
     ids = torch.tensor([START, *model.codec.encode(wish.prompt)], device=model.device)
     ids = ids[:, None].expand(-1, wish.count)
     _, live = run(model.forwards, model.inputs(ids[:-1], fixed)) if len(ids) > 1 else (None, None)

@@ -216,7 +216,7 @@ class Tagger(Model):
         return [found[k] for k in range(len(sentences))]
 
     def answers(self, scores: Tensor, batch: TagBatch) -> list[Tags]:
-        shares = scores.softmax(-1)
+        shares = scores.softmax(-1).tolist()
         if self.crf is not None:
             best = self.crf.best(scores, batch.lengths)
         else:
@@ -225,7 +225,7 @@ class Tagger(Model):
         return [
             Tags(
                 tuple(self.tags[k] for k in row),
-                tuple(shares[t, b, k].item() for t, k in enumerate(row)),
+                tuple(shares[t][b][k] for t, k in enumerate(row)),
             )
             for b, row in enumerate(best)
         ]

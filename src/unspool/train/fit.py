@@ -27,6 +27,7 @@ from unspool.train.durable import write_durably
 from unspool.train.log import Log, Reporter, Update
 from unspool.train.optimise import clip_norm, clip_value, make_optimiser, rate, set_rate
 from unspool.train.settings import Training
+from unspool.train.tree import moved
 
 LOWER_IS_BETTER = ("loss", "nats", "perplexity", "error")
 WEIGHTS = "model.safetensors"
@@ -189,7 +190,7 @@ class _Run:
         batch = batch.to(self.model.device) if hasattr(batch, "to") else batch
         self.optimiser.zero_grad()
         half = self.settings.precision == "bfloat16"
-        kind = next(iter(self.parameters)).device.type
+        kind = self.parameters[0].device.type
         with torch.autocast(kind, torch.bfloat16, enabled=half):
             loss = self.model.loss(batch, self.standing.carried)
         loss.mean.backward()
@@ -268,11 +269,12 @@ class _Run:
                     f"{name} was {then} and is {machine()[name]}: the run goes on, but its "
                     "numbers will differ in their last bits from those of an unbroken one"
                 )
-        self.standing = Standing(**value["standing"])
+        device = self.parameters[0].device
+        self.standing = Standing(**moved(value["standing"], device))
         self.model.load_state_dict(value["model"])
-        self.best = value["best"]
+        self.best = moved(value["best"], device)
         self.optimiser.load_state_dict(value["optimiser"])
-        self.average.restore(value["average"])
+        self.average.restore(moved(value["average"], device))
         set_random_state(value["random"])
         self.report.say(f"going on from step {self.standing.step}")
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from unspool.data.builtin import PREFIX
 from unspool.train.checkpoint import pack, unpack
 from unspool.train.config import config_text, from_plain, merge, read_config, to_plain
 from unspool.train.durable import write_durably
@@ -108,15 +109,25 @@ def train(
         model = load(start)
         if not isinstance(model, task.kind):
             raise ValueError(f"{start} holds no model for the task {config.task}")
-    config = replace(config, model=model.settings)
+    model = on_device(model, config.train.device)
+    config = replace(config, model=model.settings, data=lasting(config.data))
     begin(model, config, fingerprint(examples), out)
     return _fit(task, config, model, (examples, dev), out, report)
+
+
+def lasting(data: Any) -> Any:
+    """The same files named from anywhere: a run is resumed in other folders too."""
+    paths = {name: getattr(data, name) for name in ("train", "dev")}
+    files = {k: v for k, v in paths.items() if v and v != "-" and not v.startswith(PREFIX)}
+    return replace(data, **{name: str(Path(path).absolute()) for name, path in files.items()})
 
 
 def resume(out: str | Path, *, report: Reporter | None = None) -> Fitted:
     """Goes on with a run that was stopped, to the same end."""
     out, report = Path(out), report or Reporter()
     config = load_config(out)
+    if "-" in (config.data.train, config.data.dev):
+        raise ValueError(f"{out} read its data from standard input, and that is gone: use a file")
     task = find_task(config.task)
     examples, dev = read_data(task, config, report)
     if json.loads((out / DATA).read_text())["examples"] != fingerprint(examples):
@@ -124,7 +135,7 @@ def resume(out: str | Path, *, report: Reporter | None = None) -> Fitted:
             f"{config.data.train} is not what it was when the run began; to train the model "
             f"further on other data start a new run from this one (--from {out})"
         )
-    model = build_model(out, config)
+    model = on_device(build_model(out, config), config.train.device)
     model.load_state_dict(unpack((out / START).read_bytes(), out / START))
     return _fit(task, config, model, (examples, dev), out, report, resume=True)
 
@@ -146,6 +157,14 @@ def _fit(
         return task.measure(model, dev) | beside
 
     return fit(model, batches, config.train, dev=measure, out=out, resume=resume, report=report)
+
+
+def on_device(model: Any, device: str) -> Any:
+    try:
+        return model.to(device)
+    except (RuntimeError, AssertionError) as error:
+        first = str(error).splitlines()[0]
+        raise ValueError(f"train.device={device} is not there: {first}") from None
 
 
 def read_data(task: Task, config: Config, report: Reporter) -> tuple[list[Any], list[Any]]:
@@ -171,9 +190,11 @@ def read_data(task: Task, config: Config, report: Reporter) -> tuple[list[Any], 
 
 
 def fingerprint(examples: Sequence[Any]) -> str:
+    """Of what the examples say, not of where they stand: a file may be moved."""
     found = hashlib.sha256()
     for example in examples:
-        found.update(repr(example).encode("utf-8", "surrogatepass"))
+        parts = [value for name, value in vars(example).items() if name != "where"]
+        found.update(repr(parts).encode("utf-8", "surrogatepass"))
     return found.hexdigest()
 
 

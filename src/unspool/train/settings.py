@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+import torch
+
 OPTIMISERS = ("adamw", "sgd", "asgd")
 SCHEDULES = ("constant", "cosine", "step", "plateau")
 AVERAGES = ("none", "ema", "epochs", "trigger")
@@ -42,6 +44,7 @@ class Training:
     precision: Annotated[
         Literal["float32", "bfloat16"], "bfloat16 for products, with float32 weights."
     ] = "float32"
+    device: Annotated[str, "Where to train: cpu, cuda, cuda:1, mps."] = "cpu"
     seed: Annotated[int, "Everything random follows from it."] = 0
     log_every: Annotated[int, "Steps between lines of metrics.jsonl."] = 50
     save_seconds: Annotated[float, "Between checkpoints within an epoch."] = 60.0
@@ -66,6 +69,10 @@ class Training:
             raise ValueError(f"train.lr is above 0, not {self.lr}")
         if not 0 < self.average_decay < 1:
             raise ValueError(f"train.average_decay lies between 0 and 1; got {self.average_decay}")
+        try:
+            torch.device(self.device)
+        except RuntimeError:
+            raise ValueError(f"train.device is cpu, cuda or mps, not {self.device!r}") from None
         if self.momentum and self.optimiser == "adamw":
             raise ValueError("train.momentum is for sgd and asgd; adamw has its own")
 

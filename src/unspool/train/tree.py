@@ -36,6 +36,12 @@ def unflatten(plain: Any, tensors: Tensors) -> Any:
     raise ValueError(f"a saved value is of the kind {kind!r}, which this version does not know")
 
 
+def moved(value: Any, device: Any) -> Any:
+    """The same nest with its tensors on this device."""
+    plain, tensors = flatten(value)
+    return unflatten(plain, {name: tensor.to(device) for name, tensor in tensors.items()})
+
+
 def _plain(value: Any, name: str, tensors: Tensors) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
