@@ -1,6 +1,7 @@
 """The classifier: one label, several, or a number."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -108,6 +109,24 @@ def test_weights_of_classes() -> None:
 def test_data_that_do_not_fit(data: Any, settings: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         learned(examples(*data), **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"queries": 3}, "set model.pool=attention too"),
+        ({"balance": 0.5, "target": "number"}, "are for model.target=label"),
+        ({"smoothing": 0.1, "target": "labels"}, "are for model.target=label"),
+        ({"smoothing": 2.0}, "model.smoothing"),
+        ({"ngrams": -1}, "model.ngrams"),
+        ({"pool": "first"}, "model.pool is one of last, mean, max, attention, not 'first'"),
+        ({"hidden": 0}, "model.hidden is at least 1"),
+        ({"dropout": 1.5}, "1.5"),
+    ],
+)
+def test_settings_that_would_do_nothing_are_refused(settings: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        ClassifierSettings(**settings)
 
 
 def test_an_unknown_label_names_its_place() -> None:

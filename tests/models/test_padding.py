@@ -52,7 +52,7 @@ def language(**settings: Any) -> Any:
 
 
 CASES = {
-    **{f"pool {p}": lambda p=p: classifier(pool=p, queries=2) for p in ("last", "max", "mean")},
+    **{f"pool {p}": lambda p=p: classifier(pool=p) for p in ("last", "max", "mean")},
     "pool attention": lambda: classifier(pool="attention", queries=2),
     "balanced": lambda: classifier(balance=0.5, smoothing=0.1, bidirectional=False, layers=2),
     "n-grams": lambda: classifier(ngrams=3),

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from unspool.attention import AttentionPooling
 from unspool.data.batches import in_order
 from unspool.data.labelled import Labelled
+from unspool.engine.masks import check_probability
 from unspool.models.bag import Bag, Gram
 from unspool.models.model import Loss, Model
 from unspool.models.stack import Stack, ends, full, pad, run, with_vectors
@@ -56,6 +57,16 @@ class ClassifierSettings(Stack):
             if getattr(self, name) not in choices:
                 given = getattr(self, name)
                 raise ValueError(f"model.{name} is one of {', '.join(choices)}, not {given!r}")
+        for name in ("symbol_dropout", "smoothing"):
+            check_probability(f"model.{name}", getattr(self, name))
+        if not 0 <= self.balance <= 1:
+            raise ValueError(f"model.balance lies between 0 and 1; got {self.balance}")
+        if self.queries < 1 or self.ngrams < 0:
+            raise ValueError("model.queries is at least 1, and model.ngrams 0 (none) or more")
+        if self.queries > 1 and self.pool != "attention":
+            raise ValueError("model.queries are those of attention: set model.pool=attention too")
+        if (self.smoothing or self.balance) and self.target != "label":
+            raise ValueError("model.smoothing and model.balance are for model.target=label")
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from unspool.data.labelled import Labelled
 from unspool.data.streams import Piece
+from unspool.engine.masks import check_probability
 from unspool.layers import Recurrent
 from unspool.layers.embedding import Embedding
 from unspool.models.model import Loss, Model
@@ -66,6 +67,9 @@ class LanguageModelSettings(Stack):
             )
         if self.classes and not self.lines:
             raise ValueError("classes belong to lines: model.classes needs model.lines=true")
+        check_probability("model.afresh", self.afresh)
+        if self.class_size < 1:
+            raise ValueError(f"model.class_size is at least 1, not {self.class_size}")
         if self.tied and self.embedding == 0:
             raise ValueError("a one-hot table cannot be the softmax's too: drop model.tied")
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from unspool.cells.find import find_cell
 from unspool.data.batches import in_order
 from unspool.data.tagged import Tagged
+from unspool.engine.masks import check_probability
 from unspool.layers import Recurrent
 from unspool.layers.embedding import Embedding
 from unspool.models.crf import CRF, iob2_transitions
@@ -44,6 +45,14 @@ class TaggerSettings(Stack):
     context: Annotated[
         str, "A trained language model (a run folder) whose contextual vectors are read too."
     ] = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_probability("model.word_dropout", self.word_dropout)
+        if self.characters < 0 or self.character_hidden < 1:
+            raise ValueError(
+                "model.characters is 0 (none) or more, and model.character_hidden at least 1"
+            )
 
 
 @dataclass(frozen=True)

@@ -243,5 +243,8 @@ def load(run: str | Path) -> Any:
     path = run / WEIGHTS
     if not path.is_file():
         raise ValueError(f"{run} has no trained weights yet: its first epoch has not ended")
-    model.load_state_dict(unpack(path.read_bytes(), path))
+    try:
+        model.load_state_dict(unpack(path.read_bytes(), path))
+    except RuntimeError as error:
+        raise ValueError(f"{path} does not fit {run / CONFIG}: {error}") from None
     return model.eval()
