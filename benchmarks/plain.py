@@ -8,8 +8,10 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from unspool.models.classifier import Classifier
 from unspool.models.language_model import LanguageModel
+from unspool.models.reader import Reader
 from unspool.models.stack import Stack
 from unspool.models.tagger import TagBatch, Tagger
+from unspool.text import Vocabulary
 
 
 def lstm(settings: Stack, inputs: int, bidirectional: bool) -> nn.LSTM:
@@ -45,18 +47,21 @@ class PlainTagger(Tagger):
         return self.out(self.dropout(ys))
 
 
-class PlainClassifier(Classifier):
+class PlainReader(Reader):
     """An embedding, a bidirectional LSTM, a linear layer on its last states."""
 
-    def __init__(self, *given: Any):
-        super().__init__(*given)
-        symbols = len(self.codec.vocabulary)
-        self.embed = nn.Embedding(symbols, self.settings.embedding, padding_idx=0)
-        self.layers = lstm(self.settings, self.settings.embedding, True)
+    def __init__(self, settings: Any, vocabulary: Vocabulary, outputs: int, grams: int):
+        super().__init__(settings, vocabulary, outputs, grams)
+        self.embed = nn.Embedding(len(vocabulary), settings.embedding, padding_idx=0)
+        self.layers = lstm(settings, settings.embedding, True)
 
     def read(self, ids: Tensor, lengths: Tensor) -> Tensor:
         _, last = packed(self.layers, self.input_dropout(self.embed(ids)), lengths)
         return self.out(self.dropout(last))
+
+
+class PlainClassifier(Classifier):
+    reader = PlainReader
 
 
 class PlainLanguageModel(LanguageModel):

@@ -29,8 +29,8 @@ from unspool.train.tasks import Config, find_task
 NAMES: dict[str, Any] = {
     "model": {
         "units": "characters", "lower": True, "cell": "gru_after", "hidden": 192, "embedding": 64,
-        "pool": "attention", "queries": 4, "ngrams": 6, "dropout": 0.5, "symbol_dropout": 0.1,
-        "balance": 0.3,
+        "pool": "attention", "queries": 4, "ngrams": 5, "readers": 3,
+        "dropout": 0.5, "symbol_dropout": 0.1, "balance": 0.25,
     },
     "train": {
         "epochs": 10, "batch": 700, "lr": 4e-3, "weight_decay": 0.01,
@@ -109,8 +109,9 @@ def names(data: Path, seeds: int) -> Iterator[tuple[str, dict[str, float]]]:
         runs.append(trained(config, parts)[1])
         yield f"names, seed {seed}", runs[-1]
     yield f"names, mean of {seeds}", {k: statistics.mean(r[k] for r in runs) for k in runs[0]}
-    simple = {"pool": "last", "balance": 0.0, "hidden": 128, "ngrams": 0, "symbol_dropout": 0.0}
-    plain = replace(config, model=replace(config.model, cell="lstm", dropout=0.3, **simple))
+    simple: dict[str, Any] = {"pool": "last", "queries": 1, "ngrams": 0, "readers": 1}
+    simple |= {"cell": "lstm", "hidden": 128, "dropout": 0.3, "symbol_dropout": 0.0, "balance": 0.0}
+    plain = replace(config, model=replace(config.model, **simple))
     plain = replace(plain, train=replace(plain.train, **PLAIN))
     torch.manual_seed(0)
     yield "names, torch.nn", trained(plain, parts, PlainClassifier.learn(plain.model, parts[0]))[1]

@@ -9,7 +9,7 @@ import torch
 
 from unspool.data.batches import Bucketed
 from unspool.data.labelled import Labelled
-from unspool.models.bag import Bag
+from unspool.models.bag import Bag, Grams
 from unspool.models.classifier import Classifier, ClassifierSettings, balanced
 from unspool.train import Training, fit
 from unspool.train.tasks import find_task
@@ -71,15 +71,33 @@ def test_predictions_do_not_depend_on_the_batch() -> None:
 
 
 def test_a_bag_of_n_grams_counts_what_it_knows() -> None:
-    known = Bag.learn([[4, 5, 4, 5], [4, 6]], longest=2)
+    known = Grams.learn([[4, 5, 4, 5], [4, 6]], longest=2)
     assert known == [(4,), (4, 5), (5,)]  # (6,), (5, 4) and (4, 6) occur once
-    bag = Bag(known, 2, dropout=0.5).eval()
+    numbers, bag = Grams(known).numbers, Bag(len(known), 2, dropout=0.5).eval()
     torch.nn.init.normal_(bag.weight)
-    rows = [bag.numbers([4, 5, 4]), bag.numbers([6]), bag.numbers([5, 5])]
-    scores = bag(rows)
+    scores = bag([numbers([4, 5, 4]), numbers([6]), numbers([5, 5])])
     torch.testing.assert_close(scores[0], 2 * bag.weight[0] + bag.weight[2] + bag.weight[1])
     assert not scores[1].any()
     torch.testing.assert_close(scores[2], 2 * bag.weight[2])
+
+
+@pytest.mark.parametrize("target", ["label", "labels", "number"])
+def test_readers_are_averaged_and_learn_by_themselves(target: str) -> None:
+    data = examples(("aab", "1"), ("bba", "2"), ("aaa", "3"))
+    settings = ClassifierSettings(units="characters", hidden=4, readers=3, target=target)  # type: ignore[arg-type]
+    model = Classifier.learn(settings, data).eval()
+    batch = model.collate(data)
+    each = [model.loss_of(reader(batch), batch.targets) for reader in model.readers]
+    assert model.loss(batch).total.item() == pytest.approx(sum(x.item() for x in each) / 3)
+    assert len({x.item() for x in each}) == 3
+    (answer,) = model.predict(["aab"])
+    outs = torch.stack([reader(model.batch([model.ids("aab")]))[0] for reader in model.readers])
+    if target == "number":
+        mean, spread = model.scale.tolist()
+        assert float(answer.label) == pytest.approx(outs.mean().item() * spread + mean, rel=1e-4)
+    else:
+        shares = outs.softmax(-1) if target == "label" else outs.sigmoid()
+        assert list(answer.scores.values()) == pytest.approx(shares.mean(0).tolist())
 
 
 def test_n_grams_are_kept_with_the_model() -> None:

@@ -24,31 +24,38 @@ def grams(ids: Sequence[int], longest: int) -> Iterator[Gram]:
             yield tuple(ids[start : start + size])
 
 
-class Bag(nn.Module):
-    """`bag(rows)` gives scores (B, outputs) for rows of ids; unknown n-grams count nothing.
+class Grams:
+    """The n-grams that are known, and their numbers."""
 
-    In training each n-gram of a text is left out with probability `dropout`.
-    """
-
-    def __init__(self, known: Sequence[Gram], outputs: int, dropout: float):
-        super().__init__()
-        self.known, self.dropout = list(known), dropout
+    def __init__(self, known: Sequence[Gram]):
+        self.known = list(known)
         self.number = {gram: k for k, gram in enumerate(self.known)}
         self.longest = max(map(len, self.known), default=0)
-        self.weight = nn.Parameter(torch.zeros(max(1, len(self.known)), outputs))
 
     @staticmethod
     def learn(rows: Iterable[Sequence[int]], longest: int, least: int = 2) -> list[Gram]:
-        """The n-grams that occur at least twice, the most frequent first."""
+        """Those that occur at least twice, the most frequent first."""
         counts = Counter(chain.from_iterable(grams(row, longest) for row in rows))
         kept = [gram for gram, count in counts.items() if count >= least]
         return sorted(kept, key=lambda gram: (-counts[gram], gram))
 
     def numbers(self, ids: Sequence[int]) -> list[int]:
+        """Of the n-grams of a row; unknown ones are left out."""
         return [self.number[gram] for gram in grams(ids, self.longest) if gram in self.number]
 
+
+class Bag(nn.Module):
+    """`bag(rows)` gives scores (B, outputs) from the numbers of each row's n-grams.
+
+    In training each n-gram of a text is left out with probability `dropout`.
+    """
+
+    def __init__(self, known: int, outputs: int, dropout: float):
+        super().__init__()
+        self.dropout = dropout
+        self.weight = nn.Parameter(torch.zeros(max(1, known), outputs))
+
     def forward(self, rows: Sequence[Sequence[int]]) -> Tensor:
-        """Scores (B, K) from the numbers of each row's n-grams."""
         device = self.weight.device
         flat = torch.tensor(list(chain.from_iterable(rows)), dtype=torch.long, device=device)
         starts = torch.tensor([0, *map(len, rows)], device=device).cumsum(0)[:-1]

@@ -1,9 +1,6 @@
 """The classifier: a text in, a label, several labels, or a number out.
 
-    x_1 .. x_T -> embedding -> layers -> pooling -> linear
-
-Pooling is the last state (of both directions), the mean or maximum over time, or attention with
-learned queries.
+One reader, or several side by side that learn by themselves and whose answers are averaged.
 """
 
 from collections import Counter
@@ -14,16 +11,15 @@ from typing import Annotated, Any, Literal, Self
 import torch
 from torch import Tensor, nn
 
-from unspool.attention import AttentionPooling
 from unspool.data.batches import in_order
 from unspool.data.labelled import Labelled
 from unspool.engine.masks import check_probability
-from unspool.models.bag import Bag, Gram
+from unspool.models.bag import Gram, Grams
 from unspool.models.model import Loss, Model
-from unspool.models.stack import Stack, ends, full, pad, run, with_vectors
-from unspool.text import END, START, UNK, Codec, codec_from_json, learn_codec
+from unspool.models.reader import POOLS, Reader, TextBatch
+from unspool.models.stack import Stack, full, pad, with_vectors
+from unspool.text import END, START, Codec, codec_from_json, learn_codec
 
-POOLS = ("last", "mean", "max", "attention")
 TARGETS = ("label", "labels", "number")
 BUDGET = 20_000  # tokens in a batch of predictions
 
@@ -49,6 +45,7 @@ class ClassifierSettings(Stack):
     symbol_dropout: Annotated[float, "Symbols taken for unknown ones in training."] = 0.0
     smoothing: Annotated[float, "Share of the probability spread over all labels."] = 0.0
     ngrams: Annotated[int, "Count n-grams of up to so many symbols too (a linear layer)."] = 0
+    readers: Annotated[int, "So many readers learn side by side; answers are averaged."] = 1
     balance: Annotated[float, "0: every example counts alike; 1: every class does."] = 0.0
 
     def __post_init__(self) -> None:
@@ -61,30 +58,14 @@ class ClassifierSettings(Stack):
             check_probability(f"model.{name}", getattr(self, name))
         if not 0 <= self.balance <= 1:
             raise ValueError(f"model.balance lies between 0 and 1; got {self.balance}")
-        if self.queries < 1 or self.ngrams < 0:
-            raise ValueError("model.queries is at least 1, and model.ngrams 0 (none) or more")
+        if self.queries < 1 or self.readers < 1 or self.ngrams < 0:
+            raise ValueError(
+                "model.queries and model.readers are at least 1, and model.ngrams 0 (none) or more"
+            )
         if self.queries > 1 and self.pool != "attention":
             raise ValueError("model.queries are those of attention: set model.pool=attention too")
         if (self.smoothing or self.balance) and self.target != "label":
             raise ValueError("model.smoothing and model.balance are for model.target=label")
-
-
-@dataclass(frozen=True)
-class TextBatch:
-    """Padded ids (T, B), lengths (B,), what to learn, (B,) or (B, K), and each row's n-grams."""
-
-    ids: Tensor
-    lengths: Tensor
-    targets: Tensor
-    grams: tuple[list[int], ...] = ()
-
-    @property
-    def size(self) -> tuple[int, int]:
-        return self.ids.shape[0], self.ids.shape[1]
-
-    def to(self, device: Any) -> "TextBatch":
-        parts = (part.to(device) for part in (self.ids, self.lengths, self.targets))
-        return TextBatch(*parts, grams=self.grams)
 
 
 @dataclass(frozen=True)
@@ -98,6 +79,7 @@ class Prediction:
 class Classifier(Model):
     """`Classifier.learn(settings, examples)` makes one for the data; `predict(texts)` uses it."""
 
+    reader = Reader
     settings: ClassifierSettings
     scale: Tensor
     weights: Tensor
@@ -111,16 +93,11 @@ class Classifier(Model):
     ):
         super().__init__()
         self.settings, self.codec, self.labels = settings, codec, list(labels)
-        self.embed = settings.embed(codec.vocabulary)
-        self.layers = settings.build(self.embed.size, settings.bidirectional)
-        size = self.layers.output_size
-        pooled = settings.pool == "attention"
-        self.attention = AttentionPooling(size, settings.queries) if pooled else None
-        self.input_dropout = nn.Dropout(settings.input_dropout)
-        self.dropout = nn.Dropout(settings.dropout)
-        outputs = max(1, len(self.labels))
-        self.out = nn.Linear(size * (settings.queries if pooled else 1), outputs)
-        self.bag = Bag(grams, outputs, settings.dropout) if settings.ngrams else None
+        sizes = (max(1, len(self.labels)), len(grams))
+        self.readers = nn.ModuleList(
+            self.reader(settings, codec.vocabulary, *sizes) for _ in range(settings.readers)
+        )
+        self.grams = Grams(grams) if settings.ngrams else None
         # A number is learned on the scale of the training data, and given back on its own.
         self.register_buffer("scale", torch.tensor([0.0, 1.0]))
         self.register_buffer("weights", torch.ones(len(self.labels)))
@@ -136,10 +113,11 @@ class Classifier(Model):
         )
         settings, table = with_vectors(settings, codec.vocabulary)
         rows = (_ids(settings, codec, example.text) for example in examples)
-        grams = Bag.learn(rows, settings.ngrams) if settings.ngrams else []
+        grams = Grams.learn(rows, settings.ngrams) if settings.ngrams else []
         model = cls(settings, codec, labels_in(examples, settings.target), grams)
         if table is not None:
-            model.embed.weight.data.copy_(table)
+            for reader in model.readers:
+                reader.get_parameter("embed.weight").data.copy_(table)
         if settings.target == "number":
             values = torch.tensor([number(example) for example in examples], dtype=torch.float64)
             spread = values.std(correction=0).clamp(min=1e-12)
@@ -150,7 +128,7 @@ class Classifier(Model):
 
     def assets(self) -> dict[str, Any]:
         found = {"text": self.codec.to_json(), "labels": self.labels}
-        return found if self.bag is None else found | {"ngrams": self.bag.known}
+        return found if self.grams is None else found | {"ngrams": self.grams.known}
 
     @classmethod
     def build(cls, settings: ClassifierSettings, assets: dict[str, Any]) -> Self:
@@ -158,45 +136,26 @@ class Classifier(Model):
         return cls(settings, codec_from_json(assets["text"]), assets["labels"], grams)
 
     def forward(self, batch: TextBatch) -> Tensor:
-        """Scores of the labels (B, K); of a number (B, 1)."""
-        scores = self.read(batch.ids, batch.lengths)
-        return scores if self.bag is None else scores + self.bag(batch.grams)
-
-    def read(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        if self.training and self.settings.symbol_dropout:
-            unknown = torch.rand(ids.shape, device=ids.device) < self.settings.symbol_dropout
-            ids = ids.masked_fill(unknown & (ids > UNK), UNK)
-        xs = self.input_dropout(self.embed(ids))
-        ys, _ = run(self.layers, xs, lengths=lengths)
-        return self.out(self.dropout(self.pool(ys, lengths)))
-
-    def pool(self, ys: Tensor, lengths: Tensor) -> Tensor:
-        """(T, B, O) to (B, O)."""
-        if self.attention is not None:
-            return self.attention(ys, lengths)[0]
-        if self.settings.pool == "last":
-            return ends(ys, lengths, self.settings.bidirectional)
-        if self.settings.pool == "mean":
-            return ys.sum(0) / lengths[:, None]
-        steps = torch.arange(len(ys), device=ys.device)
-        inside = (steps[:, None] < lengths)[..., None]
-        return ys.masked_fill(~inside, -torch.inf).amax(0)
+        """Every reader's scores of the labels (R, B, K); of a number (R, B, 1)."""
+        return full(torch.stack([reader(batch) for reader in self.readers]))
 
     def loss(self, batch: TextBatch, carried: Any = None) -> Loss:
-        scores, targets = full(self(batch)), batch.targets
+        """The mean of the readers' losses: each learns by itself."""
+        losses = [self.loss_of(scores, batch.targets) for scores in self(batch)]
+        return Loss(torch.stack(losses).mean(), len(batch.targets))
+
+    def loss_of(self, scores: Tensor, targets: Tensor) -> Tensor:
         if self.settings.target == "number":
             wanted = self.scaled(targets).to(scores.dtype)
-            total = nn.functional.mse_loss(scores[:, 0], wanted, reduction="sum")
-        elif self.settings.target == "labels":
-            total = nn.functional.binary_cross_entropy_with_logits(
+            return nn.functional.mse_loss(scores[:, 0], wanted, reduction="sum")
+        if self.settings.target == "labels":
+            return nn.functional.binary_cross_entropy_with_logits(
                 scores, targets.to(scores.dtype), reduction="sum"
             )
-        else:
-            smoothing = self.settings.smoothing if self.training else 0.0
-            total = nn.functional.cross_entropy(
-                scores, targets, self.weights, reduction="sum", label_smoothing=smoothing
-            )
-        return Loss(total, len(targets))
+        smoothing = self.settings.smoothing if self.training else 0.0
+        return nn.functional.cross_entropy(
+            scores, targets, self.weights, reduction="sum", label_smoothing=smoothing
+        )
 
     def scaled(self, values: Tensor) -> Tensor:
         mean, spread = self.scale
@@ -215,7 +174,7 @@ class Classifier(Model):
     def batch(self, rows: Sequence[Sequence[int]]) -> TextBatch:
         """Rows of ids, without anything to learn."""
         ids, lengths = pad(rows)
-        found = () if self.bag is None else tuple(map(self.bag.numbers, rows))
+        found = () if self.grams is None else tuple(map(self.grams.numbers, rows))
         return TextBatch(ids, lengths, torch.zeros(0), found)
 
     def targets(self, examples: Sequence[Labelled]) -> Tensor:
@@ -247,18 +206,20 @@ class Classifier(Model):
         encoded = [self.ids(text) for text in texts]
         with self.answering():
             for places, rows in in_order(encoded, [len(row) for row in encoded], BUDGET):
-                scores = full(self(self.batch(rows).to(self.device))).cpu()
-                found |= zip(places, map(self.answer, scores), strict=True)
+                scores = self(self.batch(rows).to(self.device)).cpu()
+                found |= zip(places, map(self.answer, scores.unbind(1)), strict=True)
         return [found[k] for k in range(len(texts))]
 
     def answer(self, scores: Tensor) -> Prediction:
+        """From the readers' scores of one text, (R, K): the mean of what they say."""
         if self.settings.target == "number":
             mean, spread = self.scale.tolist()
-            return Prediction(f"{scores.item() * spread + mean:.6g}", {})
-        if self.settings.target == "labels":
-            shares = dict(zip(self.labels, scores.sigmoid().tolist(), strict=True))
+            return Prediction(f"{scores.mean().item() * spread + mean:.6g}", {})
+        several = self.settings.target == "labels"
+        each = scores.sigmoid() if several else scores.softmax(-1)
+        shares = dict(zip(self.labels, each.mean(0).tolist(), strict=True))
+        if several:
             return Prediction("|".join(k for k, share in shares.items() if share > 0.5), shares)
-        shares = dict(zip(self.labels, scores.softmax(-1).tolist(), strict=True))
         return Prediction(max(shares, key=shares.__getitem__), shares)
 
 

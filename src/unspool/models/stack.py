@@ -47,7 +47,8 @@ class Stack:
             raise ValueError(f"model.embedding is 0 (one-hot) or more, not {self.embedding}")
         if self.freeze and not self.vectors:
             raise ValueError("model.freeze is for pretrained vectors: give model.vectors too")
-        check_probability("model.input_dropout", self.input_dropout)
+        for name in ("dropout", "input_dropout"):
+            check_probability(f"model.{name}", getattr(self, name))
         self.kinds()
 
     def kinds(self) -> Dropout:
