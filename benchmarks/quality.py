@@ -49,12 +49,12 @@ EWT: dict[str, Any] = {
 }  # fmt: skip
 WNUT: dict[str, Any] = {
     "model": {
-        "hidden": 100, "embedding": 100, "characters": 32, "character_hidden": 50,
-        "dropout": 0.5, "word_dropout": 0.2,
+        "hidden": 128, "embedding": 100, "characters": 32, "character_hidden": 64,
+        "dropout": 0.4, "input_dropout": 0.3, "word_dropout": 0.15,
     },
     "train": {
-        "epochs": 12, "batch": 500, "lr": 3e-3, "weight_decay": 0.01,
-        "average": "ema", "average_decay": 0.998,
+        "epochs": 15, "batch": 350, "lr": 3e-3, "weight_decay": 0.01,
+        "average": "ema", "average_decay": 0.997,
     },
 }  # fmt: skip
 SHAKESPEARE: dict[str, Any] = {
