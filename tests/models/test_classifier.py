@@ -60,6 +60,13 @@ def test_numbers_are_learned_on_their_own_scale() -> None:
     assert scores["r_squared"] > 0.98
 
 
+def test_large_numbers_keep_their_digits() -> None:
+    data = examples(*((f"{'a' * k}", str(20190400 + k)) for k in range(1, 5)))
+    model = learned(data, target="number")
+    assert model.predict(["aa"])[0].label.startswith("2019040")
+    assert find_task("classify").measure(model, data)["r_squared"] > 0.9
+
+
 def test_predictions_do_not_depend_on_the_batch() -> None:
     model = learned(WORDS).double()
     texts = ["ab" * k for k in range(9)]
@@ -93,8 +100,9 @@ def test_readers_are_averaged_and_learn_by_themselves(target: str) -> None:
     (answer,) = model.predict(["aab"])
     outs = torch.stack([reader(model.batch([model.ids("aab")]))[0] for reader in model.readers])
     if target == "number":
-        mean, spread = model.scale.tolist()
-        assert float(answer.label) == pytest.approx(outs.mean().item() * spread + mean, rel=1e-4)
+        expected = outs.mean().item() * model.spread + model.mean
+        assert answer.value == pytest.approx(expected)
+        assert float(answer.label) == pytest.approx(expected, rel=1e-4)
     else:
         shares = outs.softmax(-1) if target == "label" else outs.sigmoid()
         assert list(answer.scores.values()) == pytest.approx(shares.mean(0).tolist())
@@ -122,6 +130,8 @@ def test_weights_of_classes() -> None:
     [
         ([("t", "a")], {}, "there is only one: a"),
         ([("t", "a"), ("u", "b")], {"target": "number"}, "file, line 1: a number is expected"),
+        ([("t", "nan"), ("u", "1")], {"target": "number"}, "file, line 1: a number is expected"),
+        ([("t", ""), ("u", "")], {"target": "labels"}, "no example has a label"),
     ],
 )
 def test_data_that_do_not_fit(data: Any, settings: Any, message: str) -> None:

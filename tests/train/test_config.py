@@ -93,7 +93,7 @@ def test_settings_of_another_kind() -> None:
         make_config("clasify")
     with pytest.raises(ValueError, match="for another task than tag"):
         make_config("tag", {"task": "lm"})
-    with pytest.raises(ValueError, match="there is no setting modle; settings begin with data"):
+    with pytest.raises(ValueError, match="there is no setting modle; they begin with data"):
         make_config("tag", {"modle": {}})
 
 

@@ -203,7 +203,7 @@ def test_other_data_are_not_resumed_on(tmp_path: Path) -> None:
         train(config, tmp_path / "run", report=Halt(2))
     with open(config.data.train, "a") as file:
         file.write("one more\tcar\n")
-    with pytest.raises(ValueError, match="is not what it was when the run began"):
+    with pytest.raises(ValueError, match="are not what they were when the run began"):
         resume(tmp_path / "run")
 
 

@@ -78,7 +78,8 @@ def after(kind: str, steps: int, **settings: object) -> tuple[list[torch.Tensor]
         seen.append(weights_of(model)["weight"])
         average.after_step(model)
         if step % 2:
-            average.after_epoch(model, stalled=step // 2)
+            average.after_epoch(model)
+            average.after_dev(stalled=step // 2)
     return seen, average
 
 
@@ -119,6 +120,9 @@ def test_the_trigger_starts_the_mean_after_some_epochs_without_gain() -> None:
         ({"clip": -1.0}, "train.clip is 0 or more"),
         ({"optimiser": "adam"}, "one of adamw, sgd, asgd"),
         ({"momentum": 0.9}, "momentum is for sgd"),
+        ({"seed": -1}, "train.seed is 0 or more"),
+        ({"optimiser": "asgd", "average": "ema"}, "has an average of its own"),
+        ({"optimiser": "asgd", "patience": 5}, "would stop before averaging begins"),
     ],
 )
 def test_impossible_settings(settings: dict[str, object], message: str) -> None:

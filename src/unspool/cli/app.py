@@ -1,5 +1,6 @@
 """The command line's frame: the application, its entry point, and what commands share."""
 
+import io
 import sys
 from typing import Annotated
 
@@ -19,6 +20,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def main() -> None:
     """The entry point: a user's mistake becomes one message, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")  # data is, whatever the terminal's habit
     try:
         app()
     except (ValueError, OSError, ModuleNotFoundError) as error:

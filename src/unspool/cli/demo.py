@@ -1,10 +1,12 @@
 """The demo: a cell given as text, explained and trained."""
 
+import json
+
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from unspool.cells.cell import CellType, cell
-from unspool.cli.app import app
+from unspool.cli.app import Json, app
 from unspool.equations.explain import Explanation, explain_text
 from unspool.lab import MemoryRun, learn_first_symbol
 
@@ -17,9 +19,13 @@ h' = z * h + (1 - z) * n
 
 
 @app.command()
-def demo() -> None:
+def demo(as_json: Json = False) -> None:
     """Explain a cell given as text, then train it to remember."""
     console = Console()
+    if as_json:
+        run = learn_first_symbol(cell(DEMO_CELL))
+        print(json.dumps({"accuracy": run.accuracy, "losses": run.losses}))
+        return
     gru = cell(DEMO_CELL, name="a GRU, as its lecture writes it")
     print(explain_text(Explanation(gru.name, gru.equations), {"input": 8, "hidden": 32}))
     console.print("\nTraining it to remember the first of 20 symbols (8 kinds, 19 distractors)\n")

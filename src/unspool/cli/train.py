@@ -13,7 +13,7 @@ import typer
 from unspool.cli.app import Json, app
 from unspool.train import Fitted, Interrupted, make_config, reporter, resume
 from unspool.train.config import assignment, config_text, options, read_config
-from unspool.train.runs import config_plain, sections, spread, train
+from unspool.train.runs import config_plain, load_config, sections, spread, train
 from unspool.train.tasks import TASKS, Task
 
 PANELS = {"data": "The data", "model": "The model", "train": "The training"}
@@ -80,8 +80,10 @@ def start(
     """Settings come from the defaults, then --config, then --set, then the options."""
     if resume is not None:
         given = [name for name, value in (("DATA", data), ("--out", out)) if value]
-        if given or config or set or from_run or settings:
+        if given or config or set or from_run or settings or print_config:
             raise ValueError("--resume goes on with the run's own settings: give nothing else")
+        if load_config(resume).task != task.name:
+            raise ValueError(f"{resume} is a run of another task: {load_config(resume).task}")
         go_on(resume, as_json)
         return
     layers = [read_config(config)] if config else []
@@ -133,6 +135,8 @@ def train_group(context: typer.Context, resume: Resume = None, as_json: Json = F
         if context.invoked_subcommand:
             raise ValueError("--resume needs no task: unspool train --resume RUN")
         go_on(resume, as_json)
+    elif not context.invoked_subcommand:
+        print(context.get_help())
 
 
 def _command(task: Task) -> Any:

@@ -4,7 +4,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,16 +17,40 @@ from unspool.models.language_model import LanguageModel
 from unspool.models.speak import Score, Wish, generate, score
 from unspool.train import load
 from unspool.train.runs import load_config
-from unspool.train.tasks import find_task
+from unspool.train.tasks import Config, find_task
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a trained model.")]
 Source = Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for standard input.")]
 
 
+Format = Annotated[str, typer.Option(help="Of the file, if its name does not tell.")]
+Name = Annotated[str | None, typer.Option(help="As in training, if it differs.")]
+
+
+def settings(run: Path, format: str, **columns: str | None) -> Config:
+    """The run's, but for how this file is to be read."""
+    config = load_config(run)
+    given = {name: value for name, value in columns.items() if value is not None}
+    known = {item.name for item in fields(config.data)}
+    for name in given:
+        if name not in known:
+            raise ValueError(f"--{name} means nothing for the task {config.task}")
+    return replace(config, data=replace(config.data, format=format, **given))
+
+
 @app.command()
-def evaluate(run: Run, file: Source, as_json: Json = False) -> None:
+def evaluate(
+    run: Run,
+    file: Source,
+    format: Format = "auto",
+    text: Name = None,
+    label: Name = None,
+    column: Name = None,
+    as_json: Json = False,
+) -> None:
     """Measure a model on a file with the right answers."""
-    config, model = load_config(run), load(run)
+    config = settings(run, format, text=text, label=label, column=column)
+    model = load(run)
     task = find_task(config.task)
     examples = task.read(file, config).examples
     scores = task.measure(model, examples) | task.baseline(model, examples)
@@ -45,11 +69,17 @@ def predict(
     run: Run,
     file: Source = "-",
     scores: Annotated[bool, typer.Option("--scores", help="With probabilities.")] = False,
+    format: Format = "auto",
+    text: Name = None,
+    label: Name = None,
+    column: Name = None,
     as_json: Json = False,
 ) -> None:
     """Label a file: the same format comes out, with the model's answers in it."""
-    config, model = load_config(run), load(run)
-    task = find_task(config.task)
+    config = settings(run, format, text=text, label=label, column=column)
+    model, task = load(run), find_task(config.task)
+    if scores and getattr(config.model, "target", "") == "number":
+        raise ValueError("a number has no probabilities: drop --scores")
     source = task.read(file, config, answers=False)
     answers, shares = task.predict(model, source.examples)
     if as_json:
@@ -119,7 +149,7 @@ def score_command(
 
 def _parts(model: LanguageModel, text: str) -> list[str]:
     """A model of lines reads each line by itself."""
-    return text.splitlines() if model.settings.lines else [text]
+    return [line for line in text.split("\n") if line] if model.settings.lines else [text]
 
 
 def _scored(model: LanguageModel, text: str, kind: str | None) -> Iterator[Score]:

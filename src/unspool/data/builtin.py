@@ -29,6 +29,15 @@ BUILTIN: dict[str, tuple[str, str, Callable[[int], Any]]] = {
 }
 
 
+def builtin_for(task: str, name: str, seed: int = 0) -> Any:
+    """The examples of a name, if they are of this task."""
+    found = builtin(name, seed)
+    fitting = [PREFIX + known for known, (kind, *_) in BUILTIN.items() if kind == task]
+    if PREFIX + name.removeprefix(PREFIX) not in fitting:
+        raise ValueError(f"{name} is not for a {task}: take {' or '.join(fitting)}")
+    return found
+
+
 def builtin(name: str, seed: int = 0) -> Any:
     """The examples of a name, with or without `builtin:`: a list, or one text for "python"."""
     plain = name.removeprefix(PREFIX)

@@ -27,6 +27,8 @@ def members(line: str, where: str) -> dict[str, Member]:
     """The members of the object that the line holds."""
     try:
         whole = json.loads(line)
+    except RecursionError:
+        raise DataError(f"{where}: JSON nested too deeply") from None
     except json.JSONDecodeError as error:
         raise DataError(
             f"{where}: not JSON: {error.msg} at character {error.colno} (jsonl is one object on "

@@ -23,7 +23,8 @@ class JsonLabelLayout:
     key: str
 
     def lines(self, labels: Sequence[str], scores: Sequence[str] | None) -> list[str]:
-        """The objects with their labels, of the kind that stood there, and scores as numbers."""
+        """The objects with their labels, of the kind that stood there, and scores, as numbers where
+        they are."""
         out = list(self.texts)
         for number, (index, before) in enumerate(self.before.items()):
             changes = {self.key: _label_json(labels[number], before)}

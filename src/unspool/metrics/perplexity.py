@@ -1,7 +1,8 @@
 """What a text costs under a model, per token or per character.
 
 `nats` is the sum of -log p over the text, natural logarithms. Perplexities compare only between
-models with the same tokens; bits per character compare whatever the tokens are.
+models with the same tokens; bits per character compare between tokens too, as long as these
+spell the whole text: words leave spaces out, and an unknown one costs the same however long.
 """
 
 import math

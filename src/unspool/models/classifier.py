@@ -3,6 +3,8 @@
 One reader, or several side by side that learn by themselves and whose answers are averaged.
 """
 
+import math
+import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -70,10 +72,11 @@ class ClassifierSettings(Stack):
 
 @dataclass(frozen=True)
 class Prediction:
-    """The answer as text, and each label's probability (none for a number)."""
+    """The answer as text, and each label's probability; of a number its value instead."""
 
     label: str
     scores: dict[str, float]
+    value: float = math.nan
 
 
 class Classifier(Model):
@@ -81,7 +84,6 @@ class Classifier(Model):
 
     reader = Reader
     settings: ClassifierSettings
-    scale: Tensor
     weights: Tensor
 
     def __init__(
@@ -90,6 +92,7 @@ class Classifier(Model):
         codec: Codec,
         labels: Sequence[str],
         grams: Sequence[Gram] = (),
+        scale: tuple[float, float] = (0.0, 1.0),
     ):
         super().__init__()
         self.settings, self.codec, self.labels = settings, codec, list(labels)
@@ -98,8 +101,8 @@ class Classifier(Model):
             self.reader(settings, codec.vocabulary, *sizes) for _ in range(settings.readers)
         )
         self.grams = Grams(grams) if settings.ngrams else None
-        # A number is learned on the scale of the training data, and given back on its own.
-        self.register_buffer("scale", torch.tensor([0.0, 1.0]))
+        # A number is learned as (x - mean) / spread of the training data, and given back as x.
+        self.mean, self.spread = scale
         self.register_buffer("weights", torch.ones(len(self.labels)))
 
     @classmethod
@@ -114,26 +117,27 @@ class Classifier(Model):
         settings, table = with_vectors(settings, codec.vocabulary)
         rows = (_ids(settings, codec, example.text) for example in examples)
         grams = Grams.learn(rows, settings.ngrams) if settings.ngrams else []
-        model = cls(settings, codec, labels_in(examples, settings.target), grams)
+        numbers = [number(e) for e in examples] if settings.target == "number" else [0.0, 2.0]
+        scale = (statistics.fmean(numbers), statistics.pstdev(numbers) or 1.0)
+        model = cls(settings, codec, labels_in(examples, settings.target), grams, scale)
         if table is not None:
             for reader in model.readers:
                 reader.get_parameter("embed.weight").data.copy_(table)
-        if settings.target == "number":
-            values = torch.tensor([number(example) for example in examples], dtype=torch.float64)
-            spread = values.std(correction=0).clamp(min=1e-12)
-            model.scale = torch.stack([values.mean(), spread]).float()
         if settings.target == "label":
             model.weights = balanced(model.labels, examples, settings.balance)
         return model
 
     def assets(self) -> dict[str, Any]:
-        found = {"text": self.codec.to_json(), "labels": self.labels}
+        found: dict[str, Any] = {"text": self.codec.to_json(), "labels": self.labels}
+        found |= {"scale": [self.mean, self.spread]}
         return found if self.grams is None else found | {"ngrams": self.grams.known}
 
     @classmethod
     def build(cls, settings: ClassifierSettings, assets: dict[str, Any]) -> Self:
         grams = [tuple(gram) for gram in assets.get("ngrams", ())]
-        return cls(settings, codec_from_json(assets["text"]), assets["labels"], grams)
+        mean, spread = assets["scale"]
+        codec = codec_from_json(assets["text"])
+        return cls(settings, codec, assets["labels"], grams, (mean, spread))
 
     def forward(self, batch: TextBatch) -> Tensor:
         """Every reader's scores of the labels (R, B, K); of a number (R, B, 1)."""
@@ -146,7 +150,7 @@ class Classifier(Model):
 
     def loss_of(self, scores: Tensor, targets: Tensor) -> Tensor:
         if self.settings.target == "number":
-            wanted = self.scaled(targets).to(scores.dtype)
+            wanted = targets.to(scores.dtype)
             return nn.functional.mse_loss(scores[:, 0], wanted, reduction="sum")
         if self.settings.target == "labels":
             return nn.functional.binary_cross_entropy_with_logits(
@@ -156,10 +160,6 @@ class Classifier(Model):
         return nn.functional.cross_entropy(
             scores, targets, self.weights, reduction="sum", label_smoothing=smoothing
         )
-
-    def scaled(self, values: Tensor) -> Tensor:
-        mean, spread = self.scale
-        return (values - mean) / spread
 
     def ids(self, text: str) -> list[int]:
         return _ids(self.settings, self.codec, text)
@@ -179,7 +179,7 @@ class Classifier(Model):
 
     def targets(self, examples: Sequence[Labelled]) -> Tensor:
         if self.settings.target == "number":
-            return torch.tensor([number(e) for e in examples])
+            return torch.tensor([(number(e) - self.mean) / self.spread for e in examples])
         index = {label: k for k, label in enumerate(self.labels)}
         chosen = [[self.index(index, name, e) for name in self.names(e)] for e in examples]
         if self.settings.target == "label":
@@ -213,8 +213,10 @@ class Classifier(Model):
     def answer(self, scores: Tensor) -> Prediction:
         """From the readers' scores of one text, (R, K): the mean of what they say."""
         if self.settings.target == "number":
-            mean, spread = self.scale.tolist()
-            return Prediction(f"{scores.mean().item() * spread + mean:.6g}", {})
+            value = scores.double().mean().item() * self.spread + self.mean
+            # As many digits as the spread of the training data makes sense of.
+            digits = max(0, 4 - math.floor(math.log10(self.spread)))
+            return Prediction(f"{round(value, digits):.15g}", {}, value)
         several = self.settings.target == "labels"
         each = scores.sigmoid() if several else scores.softmax(-1)
         shares = dict(zip(self.labels, each.mean(0).tolist(), strict=True))
@@ -246,6 +248,8 @@ def labels_in(examples: Sequence[Labelled], target: str) -> list[str]:
     names = {name for example in examples for name in labels_of(example, target)}
     if len(names) < 2 and target == "label":
         raise ValueError(f"classes are told apart, and there is only one: {', '.join(names)}")
+    if not names:
+        raise ValueError("no example has a label: there is nothing to learn")
     return sorted(names)
 
 
@@ -259,7 +263,10 @@ def labels_of(example: Labelled, target: str) -> list[str]:
 
 def number(example: Labelled) -> float:
     try:
-        return float(example.label or "")
+        value = float(example.label or "")
+        if not math.isfinite(value):
+            raise ValueError
+        return value
     except ValueError:
         raise ValueError(
             f"{example.where}: a number is expected, not {example.label!r}; for classes set "

@@ -115,7 +115,7 @@ class LanguageModel(Model):
             # A table that gives both inputs of variance 1 and scores of variance 1.
             nn.init.normal_(self.embed.weight, std=size**-0.5)
             self.out.weight = self.embed.weight
-        self.gain = size**0.5 if settings.tied else 1.0
+        self.gain = size**0.5 if settings.tied and not settings.vectors else 1.0
         self.ngram: KneserNey | None = None  # counted on the same text, to compare with
 
     @classmethod

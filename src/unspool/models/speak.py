@@ -86,7 +86,8 @@ def generate(model: LanguageModel, wish: Wish) -> list[str]:
         seeds=[wish.seed + row for row in range(wish.count)],
     )
     start = ids[1:, 0].tolist()
-    return [model.codec.decode([*start, *tokens]) for tokens in said.tokens]
+    head = len(model.codec.decode(start))  # may differ from the prompt: spaces, unknown symbols
+    return [wish.prompt + model.codec.decode([*start, *t])[head:] for t in said.tokens]
 
 
 @torch.no_grad()

@@ -26,11 +26,11 @@ class Stack:
     skip: Annotated[
         Literal["none", "residual", "dense"], "Connections around layers, for deep stacks."
     ] = "none"
-    sizes: Annotated[dict[str, int], "Sizes that the equations declare, such as proj."] = field(
-        default_factory=dict
-    )
+    sizes: Annotated[
+        dict[str, int], "Sizes that the equations declare: --set model.sizes.proj=64."
+    ] = field(default_factory=dict)
     embedding: Annotated[int, "Features of a symbol's vector; 0 is one-hot."] = 64
-    vectors: Annotated[str, "A file of pretrained vectors (word2vec or GloVe, text)."] = ""
+    vectors: Annotated[str, "Pretrained vectors (word2vec or GloVe text); theirs is the size."] = ""
     freeze: Annotated[bool, "Keep the pretrained vectors as they are."] = False
     dropout: Annotated[float, "Of what the layers give."] = 0.3
     input_dropout: Annotated[float, "Of what goes into the first layer."] = 0.1
@@ -64,16 +64,22 @@ class Stack:
         return Embedding(len(vocabulary), self.embedding, frozen=frozen)
 
     def build(self, input_size: int, bidirectional: bool) -> Recurrent:
-        return Recurrent(
-            find_cell(self.cell),
-            input_size,
-            self.hidden,
-            self.layers,
-            bidirectional=bidirectional,
-            skip=None if self.skip == "none" else self.skip,
-            dropout=self.kinds(),
-            **dict[str, Any](self.sizes),
-        )
+        try:
+            return Recurrent(
+                find_cell(self.cell),
+                input_size,
+                self.hidden,
+                self.layers,
+                bidirectional=bidirectional,
+                skip=None if self.skip == "none" else self.skip,
+                dropout=self.kinds(),
+                **dict[str, Any](self.sizes),
+            )
+        except ValueError as error:
+            raise ValueError(
+                f"{error}\nHere the input is {input_size}, the hidden size is model.hidden, and "
+                "others are settings too: --set model.sizes.proj=64"
+            ) from None
 
 
 S = TypeVar("S", bound=Stack)

@@ -45,10 +45,13 @@ class Average:
             least = 1 - self.decay if self.kind == "ema" else 0.0
             self._towards(model, max(1 / self.count, least))
 
-    def after_epoch(self, model: nn.Module, stalled: int) -> None:
+    def after_epoch(self, model: nn.Module) -> None:
         if self.kind == "epochs":
             self.epochs = [*self.epochs, weights_of(model)][-self.window :]
-        elif self.kind == "trigger" and stalled >= self.window:
+
+    def after_dev(self, stalled: int) -> None:
+        """Hears for how many epochs there was no gain."""
+        if self.kind == "trigger" and stalled >= self.window:
             self.triggered = True
 
     def weights(self) -> Weights | None:

@@ -29,7 +29,8 @@ def pack(value: Any) -> bytes:
     plain, tensors = flatten(value)
     # Clones, because tied weights and views share memory, which the format does not allow.
     own = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
-    return save(own, {"format": str(FORMAT), "tree": json.dumps(plain)})
+    # One entry: several would stand in any order, and equal values in different bytes.
+    return save(own, {"unspool": json.dumps({"format": FORMAT, "tree": plain})})
 
 
 def unpack(data: bytes, path: Path) -> Any:
@@ -38,15 +39,15 @@ def unpack(data: bytes, path: Path) -> Any:
 
     try:
         size = int.from_bytes(data[:8], "little")
-        header = json.loads(data[8 : 8 + size])["__metadata__"]
+        header = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["unspool"])
         tensors = load(data)
-    except (SafetensorError, ValueError, KeyError) as error:
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise DamagedFile(f"{path} is damaged: {error}") from None
-    if header.get("format") != str(FORMAT):
+    if header["format"] != FORMAT:
         raise ValueError(
-            f"{path} has format {header.get('format')}; this version of unspool reads {FORMAT}"
+            f"{path} has format {header['format']}; this version of unspool reads {FORMAT}"
         )
-    return unflatten(json.loads(header["tree"]), tensors)
+    return unflatten(header["tree"], tensors)
 
 
 class Checkpoints:
@@ -81,6 +82,7 @@ class Checkpoints:
                 return read_checkpoint(path), problems
             except DamagedFile as error:
                 problems.append(str(error))
+                path.rename(path.with_suffix(".damaged"))  # it must not stand among the two kept
         return None, problems
 
 

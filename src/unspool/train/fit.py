@@ -199,7 +199,7 @@ class _Run:
     def end_epoch(self) -> None:
         """Measures, remembers the best weights, and says how it went."""
         now = self.standing
-        self.average.after_epoch(self.model, now.stalled)
+        self.average.after_epoch(self.model)
         averaged = self.average.weights()
         own = weights_of(self.model)
         if averaged is not None:
@@ -218,6 +218,7 @@ class _Run:
             now.stalled += 1
             now.falls += now.stalled % self.settings.every == 0
         put(self.model, own)
+        self.average.after_dev(now.stalled)
         mean = now.total / max(now.count, 1)
         now.logged = self.log.epoch(now.epoch + 1, now.step, mean, scores, now.stalled == 0)
         self.report.epoch(now.epoch + 1, mean, scores, now.stalled == 0)
@@ -336,9 +337,19 @@ def _on_interrupt(act: Callable[[], None]) -> Iterator[None]:
         yield
         return
     kinds = (signal.SIGINT, signal.SIGTERM) if os.name != "nt" else (signal.SIGINT,)
-    before = {kind: signal.signal(kind, lambda *_: act()) for kind in kinds}
+    before = {kind: signal.getsignal(kind) for kind in kinds}
+
+    def restore() -> None:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
+
+    def heard(*_: object) -> None:
+        restore()  # whoever asks a second time will not wait
+        act()
+
+    for kind in kinds:
+        signal.signal(kind, heard)
     try:
         yield
     finally:
-        for kind, handler in before.items():
-            signal.signal(kind, handler)
+        restore()

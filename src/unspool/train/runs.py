@@ -18,8 +18,9 @@ from typing import Any
 
 import torch
 
+from unspool.cells import named
 from unspool.data.builtin import PREFIX
-from unspool.train.checkpoint import pack, unpack
+from unspool.train.checkpoint import Checkpoints, pack, unpack
 from unspool.train.config import config_text, from_plain, merge, read_config, to_plain
 from unspool.train.durable import write_durably
 from unspool.train.fit import WEIGHTS, Fitted, fit
@@ -29,7 +30,8 @@ from unspool.train.tasks import Config, Task, find_task
 
 VERSION = 1
 CONFIG, VOCAB, DATA = "config.yaml", "vocab", "data.json"
-START = "checkpoints/start.safetensors"
+CHECKPOINTS = "checkpoints"
+START = f"{CHECKPOINTS}/start.safetensors"
 
 
 def make_config(task: str, *layers: dict[str, Any]) -> Config:
@@ -44,7 +46,7 @@ def make_config(task: str, *layers: dict[str, Any]) -> Config:
     unknown = set(plain) - {"data", "model", "train"}
     if unknown:
         raise ValueError(
-            f"there is no setting {min(unknown)}; settings begin with data., model. or train."
+            f"there is no setting {min(unknown, key=str)}; they begin with data., model. or train."
         )
     return Config(
         task,
@@ -98,20 +100,25 @@ def train(
 ) -> Fitted:
     """Trains by the settings and leaves a run folder; `start` is a run whose model goes on."""
     out, report = Path(out), report or Reporter()
-    if (out / CONFIG).exists():
+    if (out / CONFIG).exists() and Checkpoints(out / CHECKPOINTS).paths():
         raise ValueError(f"{out} holds a run already: resume it, or choose another folder")
     task = find_task(config.task)
-    examples, dev = read_data(task, config, report)
     torch.manual_seed(config.train.seed)
     if start is None:
+        examples, dev = read_data(task, config, report)
         model = task.learn(config, examples)
     else:
         model = load(start)
         if not isinstance(model, task.kind):
             raise ValueError(f"{start} holds no model for the task {config.task}")
+        config = replace(config, model=model.settings)
+        examples, dev = read_data(task, config, report)
+        task.adapt(model, examples)
+        for _ in task.batches(model, examples, config).epoch(0):
+            pass  # a label that the model does not know is found now, not in the middle
     model = on_device(model, config.train.device)
     config = replace(config, model=model.settings, data=lasting(config.data))
-    begin(model, config, fingerprint(examples), out)
+    begin(model, config, {"examples": fingerprint(examples), "dev": fingerprint(dev)}, out)
     return _fit(task, config, model, (examples, dev), out, report)
 
 
@@ -130,10 +137,11 @@ def resume(out: str | Path, *, report: Reporter | None = None) -> Fitted:
         raise ValueError(f"{out} read its data from standard input, and that is gone: use a file")
     task = find_task(config.task)
     examples, dev = read_data(task, config, report)
-    if json.loads((out / DATA).read_text())["examples"] != fingerprint(examples):
+    if read_json(out / DATA) != {"examples": fingerprint(examples), "dev": fingerprint(dev)}:
         raise ValueError(
-            f"{config.data.train} is not what it was when the run began; to train the model "
-            f"further on other data start a new run from this one (--from {out})"
+            f"the data of {out} ({config.data.train} {config.data.dev}) are not what they were "
+            "when the run began; to train the model further on other data start a new run from "
+            f"this one (--from {out})"
         )
     model = on_device(build_model(out, config), config.train.device)
     model.load_state_dict(unpack((out / START).read_bytes(), out / START))
@@ -176,7 +184,9 @@ def read_data(task: Task, config: Config, report: Reporter) -> tuple[list[Any], 
     if scheme is not None:
         report.say(f"{config.data.train}: the tags are {scheme}; the model learns IOB2")
     if config.data.dev:
-        return file.examples, task.read(config.data.dev, config).examples
+        dev_file = task.read(config.data.dev, config)
+        task.check(file, dev_file)
+        return file.examples, dev_file.examples
     train, dev = task.held_out(file.examples, config)
     if not train or not dev:
         raise ValueError(f"{config.data.train}: too little to hold a tenth out: give dev data")
@@ -198,7 +208,7 @@ def fingerprint(examples: Sequence[Any]) -> str:
     return found.hexdigest()
 
 
-def begin(model: Any, config: Config, data: str, out: Path) -> None:
+def begin(model: Any, config: Config, data: dict[str, str], out: Path) -> None:
     """Everything that a run has before its first step. config.yaml comes last: with it the
     folder is a run that can be resumed."""
     (out / VOCAB).mkdir(parents=True, exist_ok=True)
@@ -208,9 +218,16 @@ def begin(model: Any, config: Config, data: str, out: Path) -> None:
         write_durably(out / VOCAB / f"{name}.json", text.encode("utf-8", "surrogatepass"))
     for name, extra in model.extras().items():
         write_durably(out / VOCAB / f"{name}.safetensors", pack(extra))
-    write_durably(out / DATA, json.dumps({"examples": data}).encode())
+    write_durably(out / DATA, json.dumps(data).encode())
     write_durably(out / START, pack(model.state_dict()))
     write_durably(out / CONFIG, config_text(config_plain(config)).encode())
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8", "surrogatepass"))
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
 
 
 def load_config(out: Path) -> Config:
@@ -221,16 +238,24 @@ def load_config(out: Path) -> Config:
         raise ValueError(
             f"{out / CONFIG} has version {plain.get('version')}; this unspool reads {VERSION}"
         )
+    cell = plain.get("model", {}).get("cell", "")
+    if cell not in named() and "=" not in str(cell):
+        # A run may come from anywhere: no file is read because its settings say so.
+        raise ValueError(
+            f"{out / CONFIG}: model.cell is a built-in name or equations, not {cell!r}"
+        )
     return make_config(str(plain.get("task")), plain)
 
 
 def build_model(out: Path, config: Config) -> Any:
     """The run's model with weights as at the start."""
-    assets = {
-        path.stem: json.loads(path.read_text("utf-8", "surrogatepass"))
-        for path in sorted((out / VOCAB).glob("*.json"))
-    }
-    model: Any = find_task(config.task).kind.build(config.model, assets)
+    assets = {path.stem: read_json(path) for path in sorted((out / VOCAB).glob("*.json"))}
+    try:
+        model: Any = find_task(config.task).kind.build(config.model, assets)
+    except (KeyError, TypeError) as error:
+        raise ValueError(
+            f"{out / VOCAB} is damaged: {error} is missing or not as expected"
+        ) from None
     extras = sorted((out / VOCAB).glob("*.safetensors"))
     model.take_extras({path.stem: unpack(path.read_bytes(), path) for path in extras})
     return model

@@ -1,9 +1,8 @@
 """How a model is trained: every choice of `fit`, with its default, in one place."""
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, Literal
-
-import torch
 
 OPTIMISERS = ("adamw", "sgd", "asgd")
 SCHEDULES = ("constant", "cosine", "step", "plateau")
@@ -61,7 +60,7 @@ class Training:
                 raise ValueError(f"train.{name} is at least 1, not {getattr(self, name)}")
         for name in (
             "weight_decay", "momentum", "warmup", "clip", "clip_value", "patience",
-            "save_seconds", "save_steps",
+            "save_seconds", "save_steps", "seed",
         ):  # fmt: skip
             if getattr(self, name) < 0:
                 raise ValueError(f"train.{name} is 0 or more, not {getattr(self, name)}")
@@ -69,10 +68,16 @@ class Training:
             raise ValueError(f"train.lr is above 0, not {self.lr}")
         if not 0 < self.average_decay < 1:
             raise ValueError(f"train.average_decay lies between 0 and 1; got {self.average_decay}")
-        try:
-            torch.device(self.device)
-        except RuntimeError:
-            raise ValueError(f"train.device is cpu, cuda or mps, not {self.device!r}") from None
+        if not re.fullmatch(r"(cpu|cuda|mps|xpu)(:\d+)?", self.device):
+            raise ValueError(f"train.device is cpu, cuda or mps, not {self.device!r}")
+        trigger = self.optimiser == "asgd" or self.average == "trigger"
+        if self.optimiser == "asgd" and self.average not in ("none", "trigger"):
+            raise ValueError("train.optimiser=asgd has an average of its own: drop train.average")
+        if trigger and 0 < self.patience <= self.average_epochs:
+            raise ValueError(
+                f"train.patience={self.patience} would stop before averaging begins, after "
+                f"{self.average_epochs} epochs without a gain (train.average_epochs): raise it"
+            )
         if self.momentum and self.optimiser == "adamw":
             raise ValueError("train.momentum is for sgd and asgd; adamw has its own")
 

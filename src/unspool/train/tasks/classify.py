@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from unspool.data.builtin import PREFIX, builtin
+from unspool.data.builtin import PREFIX, builtin_for
 from unspool.data.labelled import Labelled, read_labelled
 from unspool.data.split import split, unique
 from unspool.metrics import Confusion, accuracy, explained, macro_f1, micro_f1, root_mean_square
@@ -20,8 +20,12 @@ class ClassifyData:
     train: Annotated[str, "A file, a folder with one file per class, or builtin:words."] = ""
     dev: Annotated[str, "What to measure by; without it a tenth is held out."] = ""
     format: Annotated[str, "auto, tsv, csv, jsonl, folder or lines."] = "auto"
-    text: Annotated[str, "The column or key of the text."] = "text"
-    label: Annotated[str, "The column or key of the label."] = "label"
+    text: Annotated[
+        str, "The column or key of the text; a number from 1 if there is no header."
+    ] = "text"
+    label: Annotated[
+        str, "The column or key of the label; a number from 1 if there is no header."
+    ] = "label"
 
 
 class Classify(Task):
@@ -35,7 +39,7 @@ class Classify(Task):
 
     def read(self, path: str, config: Config, answers: bool = True) -> Any:
         if path.startswith(PREFIX):
-            return Given(builtin(path, config.train.seed), "classify")
+            return Given(builtin_for("classifier", path, config.train.seed), "classify")
         data = config.data
         return read_labelled(
             path, format=data.format, text=data.text, label=data.label, need_labels=answers
@@ -53,9 +57,10 @@ class Classify(Task):
         return Classifier.learn(config.model, examples)
 
     def measure(self, model: Classifier, examples: Sequence[Labelled]) -> dict[str, float]:
-        said = [answer.label for answer in model.predict([e.text for e in examples])]
+        answers = model.predict([example.text for example in examples])
+        said = [answer.label for answer in answers]
         if model.settings.target == "number":
-            gold, found = [number(e) for e in examples], [float(text) for text in said]
+            gold, found = [number(e) for e in examples], [answer.value for answer in answers]
             return {"error": root_mean_square(gold, found), "r_squared": explained(gold, found)}
         if model.settings.target == "labels":
             sets = [set(labels_of(e, "labels")) for e in examples]

@@ -8,7 +8,7 @@ import torch
 
 from unspool.data.batches import in_order
 from unspool.data.builtin import PREFIX, builtin
-from unspool.data.files import place, read_text
+from unspool.data.files import DataError, place, read_text
 from unspool.data.labelled import Labelled, read_labelled
 from unspool.data.split import split, unique
 from unspool.data.streams import Streams
@@ -37,6 +37,10 @@ class LanguageModelData:
     label: Annotated[str, "The column or key of the class, for lines with classes."] = "label"
     steps: Annotated[int, "Steps of a stream that gradients go back through."] = 128
 
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise ValueError(f"data.steps is at least 1, not {self.steps}")
+
 
 class Language(Task):
     """Model a language: characters, words or subwords."""
@@ -52,7 +56,12 @@ class Language(Task):
         if path.startswith(PREFIX):
             return Given(_as_texts(builtin(path, config.train.seed), path, settings.lines), "lm")
         if not settings.lines:
-            return Given([Labelled(read_text(path), None, place(path))], "text")
+            if (data.format, data.text, data.label) != ("auto", "text", "label"):
+                raise ValueError("a format and columns are for lines: set model.lines=true too")
+            text = read_text(path)
+            if not text.strip():
+                raise DataError(f"{place(path)} is empty: there is no text to learn from")
+            return Given([Labelled(text, None, place(path))], "text")
         return read_labelled(
             path,
             format=data.format,
@@ -76,10 +85,13 @@ class Language(Task):
 
     def learn(self, config: Config, examples: Sequence[Labelled]) -> LanguageModel:
         model = LanguageModel.learn(config.model, examples)
-        order = ORDERS[config.model.units]
-        size = len(model.codec.vocabulary)
-        model.ngram = KneserNey.learn(sequences(model, examples), order, size)
+        self.adapt(model, examples)
         return model
+
+    def adapt(self, model: LanguageModel, examples: Sequence[Labelled]) -> None:
+        """Counts the n-grams of the text that the model learns from."""
+        order, size = ORDERS[model.settings.units], len(model.codec.vocabulary)
+        model.ngram = KneserNey.learn(sequences(model, examples), order, size)
 
     def batches(self, model: LanguageModel, examples: Sequence[Labelled], config: Config) -> Data:
         train = config.train

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from unspool.data.builtin import PREFIX, builtin
-from unspool.data.schemes import detect
+from unspool.data.builtin import PREFIX, builtin_for
+from unspool.data.schemes import detect, is_span_tag
 from unspool.data.split import split, unique
 from unspool.data.tagged import Tagged, read_tagged
 from unspool.metrics import Confusion, accuracy, span_scores
+from unspool.models.language_model import LanguageModel
 from unspool.models.tagger import Tagger, TaggerSettings
 from unspool.train.settings import Training
 from unspool.train.tasks.task import Config, Given, Task
@@ -35,7 +36,7 @@ class Tag(Task):
 
     def read(self, path: str, config: Config, answers: bool = True) -> Any:
         if path.startswith(PREFIX):
-            return Given(builtin(path, config.train.seed), "tag")
+            return Given(builtin_for("tagger", path, config.train.seed), "tag")
         data = config.data
         return read_tagged(path, format=data.format, column=data.column, need_tags=answers)
 
@@ -49,8 +50,22 @@ class Tag(Task):
     def learn(self, config: Config, examples: Sequence[Tagged]) -> Tagger:
         from unspool.train.runs import load
 
-        context = load(config.model.context) if config.model.context else None
+        run = config.model.context
+        context = load(run) if run else None
+        if context is not None and not (isinstance(context, LanguageModel) and not context.classes):
+            raise ValueError(f"model.context is a language model without classes; {run} is not")
         return Tagger.learn(config.model, examples, context)
+
+    def check(self, train: Any, dev: Any) -> None:
+        if detect([e.tags for e in train.examples]) is None:
+            return
+        for example in dev.examples:
+            for tag in example.tags:
+                if not is_span_tag(tag):
+                    raise ValueError(
+                        f"{example.where}: the training data mark spans (B-X, I-X, O), and {tag!r} "
+                        "is no such tag"
+                    )
 
     def measure(self, model: Tagger, examples: Sequence[Tagged]) -> dict[str, float]:
         gold, said = self.both(model, examples)
@@ -79,5 +94,12 @@ class Tag(Task):
 
     def predict(self, model: Tagger, examples: Sequence[Tagged]) -> tuple[list[Any], list[Any]]:
         """Tags, and as scores each tag's probability."""
+        there = {tag for example in examples[:100] for tag in example.tags or ()}
+        if there and not there & set(model.tags):
+            raise ValueError(
+                f"{examples[0].where}: where tags would stand are {', '.join(sorted(there)[:3])}, "
+                "and the model knows none of them; without tags give one word a line, and a blank "
+                "line between sentences"
+            )
         found = model.predict([example.words for example in examples])
         return [answer.tags for answer in found], [answer.scores for answer in found]

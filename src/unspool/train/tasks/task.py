@@ -52,6 +52,14 @@ class Task(ABC):
     def learn(self, config: Config, examples: Any) -> Model:
         """A model for these examples, not yet trained."""
 
+    def adapt(self, model: Any, examples: Any) -> None:
+        """What a trained model must learn of new examples before it trains on them."""
+        return
+
+    def check(self, train: Any, dev: Any) -> None:
+        """Refuses dev data that do not go with the training data."""
+        return
+
     def batches(self, model: Any, examples: Any, config: Config) -> Data:
         """By a budget of tokens; a stream has others."""
         lengths = [model.length(example) for example in examples]
