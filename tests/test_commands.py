@@ -118,6 +118,18 @@ def test_generate_and_score(runs: Path) -> None:
     assert fine("generate", str(runs / "n"), "--class", "car", "--length", "5")
 
 
+@pytest.mark.parametrize("name", ["labels.json", "text.json"])
+@pytest.mark.parametrize("damage", ["missing", "not JSON", "{}"])
+def test_a_damaged_vocabulary_is_named(runs: Path, tmp_path: Path, name: str, damage: str) -> None:
+    shutil.copytree(runs / "c", tmp_path / "run")
+    path = tmp_path / "run" / "vocab" / name
+    path.unlink()
+    if damage != "missing":
+        path.write_text(damage)
+    message = wrong("predict", str(tmp_path / "run"), str(runs / "toy.tsv"))
+    assert str(tmp_path / "run") in message
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -139,12 +151,24 @@ def test_generate_and_score(runs: Path) -> None:
         ),
         (["train", "tag", "{conll}", "--from", "{c}", "--out", "y"], "no model for the task tag"),
         (["train", "tag", "x", "--config", "nowhere.yaml"], "no such file of settings"),
+        (["train", "classify", "builtin:python", "--out", "y"], "is not for a classifier"),
+        (["train", "tag", "builtin:words", "--out", "y"], "is not for a tagger"),
+        (["train", "tag", "{conll}", "--context", "{c}", "--out", "y"], "a language model without"),
+        (["train", "tag", "{conll}", "--context", "{n}", "--out", "y"], "a language model without"),
+        (["train", "lm", "{text}", "--steps", "0", "--out", "y"], "data.steps is at least 1"),
+        (["train", "lm", "{text}", "--format", "tsv", "--out", "y"], "set model.lines=true too"),
+        (["train", "tag", "--resume", "{c}"], "is a run of another task: classify"),
+        (["train", "classify", "--resume", "{c}", "--print-config"], "give nothing else"),
+        (["train", "tag", "{conll}", "--cell", "lstm_projected", "--out", "y"], "model.sizes.proj"),
+        (["predict", "{c}", "{tsv}", "--column", "upos"], "means nothing for the task classify"),
+        (["predict", "{t}", "{raw}"], "give one word a line"),
     ],
 )
 def test_mistakes_are_named(runs: Path, args: list[str], message: str) -> None:
     known = {name: str(runs / name) for name in "ctln"}
     known |= {"tsv": str(runs / "toy.tsv"), "text": str(runs / "text.txt")}
-    known |= {"conll": str(runs / "t.conll")}
+    known |= {"conll": str(runs / "t.conll"), "raw": str(runs / "raw.conll")}
+    (runs / "raw.conll").write_text("the dog walks\na cat sits\n")
     assert message in wrong(*(arg.format(**known) for arg in args))
 
 
@@ -175,6 +199,47 @@ def test_resume_of_a_finished_run_changes_nothing(runs: Path) -> None:
 def test_training_goes_on_from_a_run(runs: Path, tmp_path: Path) -> None:
     args = ["--from", str(runs / "t"), "--out", str(tmp_path / "on"), "--epochs", "1"]
     assert "accuracy" in fine("train", "tag", str(runs / "t.conll"), *args)
+
+
+def test_the_format_of_training_does_not_bind_later_files(runs: Path, tmp_path: Path) -> None:
+    out = str(tmp_path / "run")
+    fine(
+        "train", "classify", str(runs / "toy.tsv"), "--format", "tsv", "--out", out, "--epochs", "1"
+    )
+    (tmp_path / "x.jsonl").write_text('{"body": "a bus"}\n')
+    found = json.loads(fine("predict", out, str(tmp_path / "x.jsonl"), "--text", "body"))
+    assert found["label"] in ("car", "fruit")
+
+
+def test_a_model_of_lines_goes_on_as_one(runs: Path, tmp_path: Path) -> None:
+    """--from reads the data by the model's own settings, and counts the n-grams of the new text."""
+    rows = [f"new words {k}\t{kind}" for k in range(20) for kind in ("car", "fruit")]
+    (tmp_path / "more.tsv").write_text("\n".join(rows))
+    args = ["--from", str(runs / "n"), "--out", str(tmp_path / "on"), "--epochs", "1", "--json"]
+    on = json.loads(fine("train", "lm", str(tmp_path / "more.tsv"), *args))
+    old = fine("evaluate", str(runs / "n"), str(tmp_path / "more.tsv"), "--json")
+    assert on["perplexity_of_6-grams"] < json.loads(old)["perplexity_of_6-grams"]
+    assert "car" in (tmp_path / "on" / "vocab" / "classes.json").read_text()
+
+
+def test_a_run_that_never_began_can_be_begun_again(runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "d.tsv").write_text("\n".join(f"t{k}\tnew" for k in range(30)))
+    args = ["train", "classify", str(tmp_path / "d.tsv"), "--from", str(runs / "c")]
+    for _ in range(2):
+        assert "the label 'new' is not one" in wrong(*args, "--out", str(tmp_path / "run"))
+    train = ["train", "classify", str(runs / "toy.tsv"), "--out", str(tmp_path / "run")]
+    fine(*train, "--epochs", "1")
+
+
+def test_a_run_from_elsewhere_reads_no_files(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "c", tmp_path / "run")
+    config = tmp_path / "run" / "config.yaml"
+    secret = tmp_path / "secret"
+    secret.write_text("my password")
+    config.write_text(config.read_text().replace("cell: gru", f"cell: {secret}"))
+    message = wrong("predict", str(tmp_path / "run"), str(runs / "toy.tsv"))
+    assert "model.cell is a built-in name or equations, not" in message
+    assert "password" not in message
 
 
 def test_every_command_speaks_json() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from unspool.train.checkpoint import Checkpoints
+from unspool.train.checkpoint import Checkpoints, pack
 from unspool.train.durable import UNFINISHED, write_durably
 
 
@@ -47,6 +47,20 @@ def test_any_flipped_bit_is_found_and_the_older_one_used(tmp_path: Path) -> None
         assert step_of(value) == 1
         assert len(problems) == 1
         assert newest.name in problems[0]
+
+
+def test_two_good_ones_are_kept_after_a_damaged_one(tmp_path: Path) -> None:
+    checkpoints = written(tmp_path, 2)
+    checkpoints.paths()[0].write_bytes(b"rubbish")
+    assert step_of(checkpoints.read()[0]) == 1
+    checkpoints.write(2, {"step": 2})
+    checkpoints.paths()[0].write_bytes(b"rubbish")
+    assert step_of(checkpoints.read()[0]) == 1
+
+
+def test_equal_values_are_equal_files() -> None:
+    value = {"a": torch.ones(3), "b": [1, {"c": 2.5}], "d": "text"}
+    assert len({pack(value) for _ in range(20)}) == 1
 
 
 def test_a_file_cut_short_is_found(tmp_path: Path) -> None:

@@ -207,6 +207,17 @@ def test_other_data_are_not_resumed_on(tmp_path: Path) -> None:
         resume(tmp_path / "run")
 
 
+def test_other_dev_data_are_not_resumed_on(tmp_path: Path) -> None:
+    config, dev = classify(tmp_path), tmp_path / "dev.tsv"
+    dev.write_text("a red bus\tcar\n")
+    config = replace(config, data=replace(config.data, dev=str(dev)))
+    with pytest.raises(Halt.Killed):
+        train(config, tmp_path / "run", report=Halt(2))
+    dev.write_text("a red pear\tfruit\n")
+    with pytest.raises(ValueError, match="are not what they were when the run began"):
+        resume(tmp_path / "run")
+
+
 def test_a_run_is_resumed_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its data are named in full, and known by what they say."""
     labelled(tmp_path)

@@ -1,6 +1,7 @@
 """The recurrent layers inside a model, from settings of plain values."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -64,7 +65,7 @@ class Stack:
         return Embedding(len(vocabulary), self.embedding, frozen=frozen)
 
     def build(self, input_size: int, bidirectional: bool) -> Recurrent:
-        try:
+        with sizes_named(input_size):
             return Recurrent(
                 find_cell(self.cell),
                 input_size,
@@ -75,11 +76,18 @@ class Stack:
                 dropout=self.kinds(),
                 **dict[str, Any](self.sizes),
             )
-        except ValueError as error:
-            raise ValueError(
-                f"{error}\nHere the input is {input_size}, the hidden size is model.hidden, and "
-                "others are settings too: --set model.sizes.proj=64"
-            ) from None
+
+
+@contextmanager
+def sizes_named(input_size: int) -> Iterator[None]:
+    """A cell's complaint about its sizes, in the words of the settings."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(
+            f"{error}\nHere the input has {input_size} features, the hidden size is a setting, and "
+            "so are the others that the cell declares: --set model.sizes.proj=64"
+        ) from None
 
 
 S = TypeVar("S", bound=Stack)

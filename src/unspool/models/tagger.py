@@ -21,7 +21,7 @@ from unspool.layers.embedding import Embedding
 from unspool.models.crf import CRF, iob2_transitions
 from unspool.models.language_model import LanguageModel
 from unspool.models.model import Loss, Model
-from unspool.models.stack import Stack, ends, full, pad, run, with_vectors
+from unspool.models.stack import Stack, ends, full, pad, run, sizes_named, with_vectors
 from unspool.text import END, START, UNK, Vocabulary
 
 BUDGET = 10_000  # words in a batch of predictions
@@ -247,10 +247,14 @@ class _Spelling(nn.Module):
         super().__init__()
         self.embed = Embedding(symbols, settings.characters)
         self.dropout = nn.Dropout(settings.input_dropout)
-        cell, hidden = find_cell(settings.cell), settings.character_hidden
-        self.layers = Recurrent(
-            cell, settings.characters, hidden, bidirectional=True, **dict[str, Any](settings.sizes)
-        )
+        with sizes_named(settings.characters):
+            self.layers = Recurrent(
+                find_cell(settings.cell),
+                settings.characters,
+                settings.character_hidden,
+                bidirectional=True,
+                **dict[str, Any](settings.sizes),
+            )
         self.output_size = self.layers.output_size
 
     def forward(self, characters: Tensor, lengths: Tensor) -> Tensor:

@@ -252,10 +252,8 @@ def build_model(out: Path, config: Config) -> Any:
     assets = {path.stem: read_json(path) for path in sorted((out / VOCAB).glob("*.json"))}
     try:
         model: Any = find_task(config.task).kind.build(config.model, assets)
-    except (KeyError, TypeError) as error:
-        raise ValueError(
-            f"{out / VOCAB} is damaged: {error} is missing or not as expected"
-        ) from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{out / VOCAB} is damaged, or not that of {CONFIG}: {error}") from None
     extras = sorted((out / VOCAB).glob("*.safetensors"))
     model.take_extras({path.stem: unpack(path.read_bytes(), path) for path in extras})
     return model
