@@ -1,6 +1,7 @@
 """What every model is: a module that knows its text, its loss and how to be saved."""
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
@@ -36,7 +37,7 @@ class Batch(Protocol):
     def to(self, device: Any) -> "Batch": ...
 
 
-class Model(nn.Module):
+class Model(nn.Module, ABC):
     """A module with what it needs to read text and to be rebuilt.
 
     `settings` is a dataclass of plain values; `assets()` is what was learned from the data before
@@ -46,15 +47,18 @@ class Model(nn.Module):
 
     settings: Any
 
+    @abstractmethod
     def loss(self, batch: Any, carried: Any = None) -> Loss:
-        raise NotImplementedError
+        """Of a batch, going on from what the batch before it carried."""
 
+    @abstractmethod
     def assets(self) -> dict[str, Any]:
-        raise NotImplementedError
+        """What was learned from the data before training, as JSON, by name."""
 
     @classmethod
+    @abstractmethod
     def build(cls, settings: Any, assets: dict[str, Any]) -> Self:
-        raise NotImplementedError
+        """The same module again, with weights as at the start."""
 
     def extras(self) -> dict[str, Any]:
         """Other things to keep, by name: nests of plain values and tensors."""
@@ -77,15 +81,3 @@ class Model(nn.Module):
     @property
     def device(self) -> Any:
         return next(self.parameters()).device
-
-
-class Examples(Protocol):
-    """What a model that learns from separate examples can do with them."""
-
-    def length(self, example: Any) -> int:
-        """Tokens that the example takes in a batch."""
-        ...
-
-    def collate(self, examples: Sequence[Any]) -> Any:
-        """A batch of them."""
-        ...
