@@ -5,10 +5,10 @@ import subprocess
 import sys
 
 import pytest
-from unspool.data.tagged import Tagged
 
 from unspool.data.builtin import BUILTIN, builtin
 from unspool.data.labelled import Labelled
+from unspool.data.tagged import Tagged
 
 DIGEST = """
 import hashlib

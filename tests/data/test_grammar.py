@@ -3,9 +3,9 @@
 from collections import Counter, defaultdict
 
 import pytest
-from unspool.data.tagged import Tagged
 
 from unspool.data.grammar import TAGS, agreement_pairs, grammar
+from unspool.data.tagged import Tagged
 
 DRAWN = grammar(4000, 3)
 Tokens = list[tuple[str, str]]
