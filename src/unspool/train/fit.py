@@ -181,7 +181,9 @@ class _Run:
         now.batch += 1
         now.step += 1
         done = (now.epoch + now.batch / batches) / settings.epochs
-        seen = Update(now.step, now.epoch + 1, value, loss.count, speed, norm, done)
+        lengths = getattr(batch, "lengths", None)
+        tokens = loss.count if lengths is None else int(lengths.sum())
+        seen = Update(now.step, now.epoch + 1, value, tokens, speed, norm, done)
         self.report.update(seen)
         if now.step % settings.log_every == 0:
             now.logged = self.log.update(seen, time.monotonic() - begun)
