@@ -67,6 +67,14 @@ def test_contextual_vectors_are_read_and_not_trained() -> None:
     assert again.predict(sentences) == model.predict(sentences)
 
 
+def test_a_context_from_elsewhere_reads_no_files(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("my password")
+    assets = learned(TOY, language()).assets()
+    assets["context"]["settings"]["cell"] = str(tmp_path / "secret")
+    with pytest.raises(ValueError, match="a built-in name or equations, not"):
+        Tagger.build(learned(TOY).settings, assets)
+
+
 def test_the_context_changes_the_tags() -> None:
     model = learned(TOY, language())
     scores = model(model.batch([("dog", "ate")]))[0]

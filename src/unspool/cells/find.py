@@ -35,6 +35,13 @@ def lasting_name(which: str) -> str:
     return kind.name if named().get(kind.name) is kind else kind.equations.text
 
 
+def check_lasting(which: object) -> None:
+    """Refuses anything but a built-in name or equations: settings that come from elsewhere must
+    not make us read a file."""
+    if which not in named() and "=" not in str(which):
+        raise ValueError(f"model.cell is a built-in name or equations, not {which!r}")
+
+
 def read_cell(path: Path) -> CellType:
     try:
         return cell(path.read_text(encoding="utf-8-sig"), name=path.stem)

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, Self
 import torch
 from torch import Tensor, nn
 
+from unspool.cells.find import check_lasting
 from unspool.data.labelled import Labelled
 from unspool.data.streams import Piece
 from unspool.engine.masks import check_probability
@@ -155,6 +156,7 @@ class LanguageModel(Model):
 
     @classmethod
     def from_description(cls, described: dict[str, Any]) -> Self:
+        check_lasting(described["settings"]["cell"])
         return cls.build(LanguageModelSettings(**described["settings"]), described["assets"])
 
     def inputs(self, ids: Tensor, classes: Tensor | None) -> Tensor:

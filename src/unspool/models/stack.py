@@ -61,8 +61,7 @@ class Stack:
         )
 
     def embed(self, vocabulary: Vocabulary) -> Embedding:
-        frozen = self.freeze and bool(self.vectors)
-        return Embedding(len(vocabulary), self.embedding, frozen=frozen)
+        return Embedding(len(vocabulary), self.embedding, frozen=self.freeze)
 
     def build(self, input_size: int, bidirectional: bool) -> Recurrent:
         with sizes_named(input_size):

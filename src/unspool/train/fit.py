@@ -30,7 +30,7 @@ from unspool.train.settings import Training
 from unspool.train.tree import moved
 
 LOWER_IS_BETTER = ("loss", "nats", "perplexity", "error")
-WEIGHTS = "model.safetensors"
+WEIGHTS, CHECKPOINTS = "model.safetensors", "checkpoints"
 
 
 class Epoch(Protocol):
@@ -114,7 +114,7 @@ class _Run:
         self.model, self.data, self.settings = model, data, settings
         self.dev, self.report = dev, report
         self.out = None if out is None else Path(out)
-        self.checkpoints = None if self.out is None else Checkpoints(self.out / "checkpoints")
+        self.checkpoints = None if self.out is None else Checkpoints(self.out / CHECKPOINTS)
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         self.optimiser = make_optimiser(model, settings)
         self.average = Average(settings)

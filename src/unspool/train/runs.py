@@ -18,19 +18,18 @@ from typing import Any
 
 import torch
 
-from unspool.cells import named
+from unspool.cells.find import check_lasting
 from unspool.data.builtin import PREFIX
 from unspool.train.checkpoint import Checkpoints, pack, unpack
 from unspool.train.config import config_text, from_plain, merge, read_config, to_plain
 from unspool.train.durable import write_durably
-from unspool.train.fit import WEIGHTS, Fitted, fit
+from unspool.train.fit import CHECKPOINTS, WEIGHTS, Fitted, fit
 from unspool.train.log import Reporter
 from unspool.train.settings import Training
 from unspool.train.tasks import Config, Task, find_task
 
 VERSION = 1
 CONFIG, VOCAB, DATA = "config.yaml", "vocab", "data.json"
-CHECKPOINTS = "checkpoints"
 START = f"{CHECKPOINTS}/start.safetensors"
 
 
@@ -238,12 +237,7 @@ def load_config(out: Path) -> Config:
         raise ValueError(
             f"{out / CONFIG} has version {plain.get('version')}; this unspool reads {VERSION}"
         )
-    cell = plain.get("model", {}).get("cell", "")
-    if cell not in named() and "=" not in str(cell):
-        # A run may come from anywhere: no file is read because its settings say so.
-        raise ValueError(
-            f"{out / CONFIG}: model.cell is a built-in name or equations, not {cell!r}"
-        )
+    check_lasting(plain.get("model", {}).get("cell", ""))
     return make_config(str(plain.get("task")), plain)
 
 
