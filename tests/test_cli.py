@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 
 import unspool as us
 from unspool.cli import app
-from unspool.cli.demo import sparkline
 
 
 def run(*args: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -113,8 +112,3 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     assert (
         f"error: {file}, line 2: there is no function 'sigmod'" in run("explain", str(file)).stderr
     )
-
-
-def test_sparkline() -> None:
-    assert sparkline([0.0, 0.5, 1.0]) == "▁▅█"
-    assert sparkline([2.0, 2.0]) == "▁▁"

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from unspool.attention import attend, scaled_dot
+from unspool.attention import attend, scaled_dot, weigh
 
 
 def slow(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -67,6 +67,14 @@ def test_large_scores_do_not_overflow() -> None:
     context, weights = attend(scores, torch.eye(3), mask)
     assert weights.tolist() == [[1.0, 0.0, 0.0]]
     assert context.equal(weights)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_low_scores_are_above_what_may_not_be_read(dtype: torch.dtype) -> None:
+    scores = torch.tensor([[-3e4, 0.0, -3e4]], dtype=dtype)
+    weights = weigh(scores, torch.tensor([[True, False, True]]))
+    assert weights.tolist() == [[0.5, 0.0, 0.5]]
+    assert weights.dtype == dtype
 
 
 @pytest.mark.parametrize("filling", [torch.nan, torch.inf])

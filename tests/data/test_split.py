@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unspool.data.labelled import Labelled
-from unspool.data.split import sizes, split, unique
+from unspool.data.pairs import Pair
+from unspool.data.split import sizes, split, split_groups, unique
 from unspool.data.tagged import Tagged
 
 Example = tuple[int, str]
@@ -48,6 +49,26 @@ def test_each_class_is_cut_in_the_same_shares(
         # Rounding moves a part by less than one, and filling empty ones takes at most one each.
         for size, share in zip(found, shares, strict=True):
             assert -len(shares) < size - count * share < 1 + 1e-9 or size == 1
+
+
+@given(EXAMPLES, SHARES, SEEDS)
+def test_a_group_is_never_torn(examples: list[Example], shares: list[float], seed: int) -> None:
+    parts = split_groups(examples, shares, seed, by=label)
+    assert sorted(example for part in parts for example in part) == examples
+    assert all(part == sorted(part) for part in parts)
+    groups = [{label(example) for example in part} for part in parts]
+    assert sum(map(len, groups)) == len(set().union(*groups))
+    # as many groups in each part as `split` gives it examples
+    assert list(map(len, groups)) == [len(p) for p in split(range(sum(map(len, groups))), shares)]
+    assert parts == split_groups(examples, shares, seed, by=label)
+
+
+def test_other_seeds_put_groups_elsewhere() -> None:
+    examples = [(k, str(k // 3)) for k in range(300)]
+    one, other = (split_groups(examples, seed=seed, by=label) for seed in (0, 1))
+    assert [len(part) for part in one] == [len(part) for part in other] == [240, 30, 30]
+    assert one != other
+    assert one[2] != examples[-30:]
 
 
 @given(st.integers(0, 300), SHARES)
@@ -113,6 +134,12 @@ def test_unique_keeps_the_first_of_equals() -> None:
         b,
         Tagged(("b",), None, "line 3"),
     ]
+    c, same = Pair("c", "d", None, "line 1"), Pair("c", "d", None, "line 2")
+    assert unique([c, same, Pair("c", "d", "fr", ""), Pair("c", "e", None, "")]) == [
+        c,
+        Pair("c", "d", "fr", ""),
+        Pair("c", "e", None, ""),
+    ]
     assert unique("banana") == ["b", "a", "n"]
-    with pytest.raises(ValueError, match="Labelled, Tagged or hashable, not \\[1\\]"):
+    with pytest.raises(ValueError, match="Labelled, Tagged, Pair or hashable, not \\[1\\]"):
         unique([[1]])

@@ -9,10 +9,12 @@ import torch
 
 import unspool as us
 from unspool.data.labelled import Labelled
+from unspool.data.pairs import Pair
 from unspool.data.tagged import Tagged
 from unspool.models.classifier import Classifier, ClassifierSettings
 from unspool.models.language_model import LanguageModel, LanguageModelSettings
 from unspool.models.tagger import Tagger, TaggerSettings
+from unspool.models.translator import Translator, TranslatorSettings
 
 TEXTS = ["a", "the cat sat on the mat", "", "no cat sat"]
 SIZES: dict[str, Any] = {"hidden": 6, "embedding": 6, "dropout": 0.0, "input_dropout": 0.0}
@@ -51,6 +53,21 @@ def language(**settings: Any) -> Any:
     return LanguageModel.learn(made, examples), examples
 
 
+def translator(**settings: Any) -> Any:
+    made = TranslatorSettings(units="characters", **(SIZES | settings))
+    pairs = [Pair(text, text[::2], tag, "here") for text, tag in zip(TEXTS, "abab", strict=True)]
+    model = Translator.learn(made, pairs)
+    return model, [model.rows(pair) for pair in pairs]
+
+
+TRANSLATORS = {
+    "translator": translator,
+    "translator, additive inside": lambda: translator(attention="additive", place="inside"),
+    "translator, fed": lambda: translator(feed=True, layers=2, tied="all", joint=True),
+    "translator, heads": lambda: translator(heads=2, attention="scaled_dot", reverse=True),
+    "translator, none": lambda: translator(attention="none", decoder_cell="gru"),
+    "transformer": lambda: translator(architecture="transformer", heads=2),
+}
 CASES = {
     **{f"pool {p}": lambda p=p: classifier(pool=p) for p in ("last", "max", "mean")},
     "pool attention": lambda: classifier(pool="attention", queries=2),
@@ -75,9 +92,9 @@ def gradients(model: Any) -> list[torch.Tensor]:
     return found
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *TRANSLATORS])
 def test_a_padded_batch_is_its_rows(name: str) -> None:
-    model, examples = CASES[name]()
+    model, examples = (CASES | TRANSLATORS)[name]()
     model.double()
     whole = model.loss(model.collate(examples))
     whole.total.backward()
@@ -104,6 +121,22 @@ def test_what_stands_in_the_padding_changes_nothing(name: str) -> None:
     assert not other.equal(ids)
     changed = replace(batch, **{field: other})
     assert model.loss(batch).total.equal(model.loss(changed).total)
+
+
+@pytest.mark.parametrize("name", TRANSLATORS)
+def test_what_stands_in_the_padding_of_pairs_changes_nothing(name: str) -> None:
+    model, rows = TRANSLATORS[name]()
+    batch = model.collate(rows)
+    other = replace(
+        batch,
+        source=torch.where(torch.arange(len(batch.source))[:, None] < batch.read, batch.source, 4),
+        target=torch.where(
+            torch.arange(len(batch.target))[:, None] < batch.lengths, batch.target, 4
+        ),
+    )
+    assert not other.source.equal(batch.source)
+    assert not other.target.equal(batch.target)
+    assert model.loss(batch).total.equal(model.loss(other).total)
 
 
 @pytest.mark.parametrize("cell", us.cells.named())

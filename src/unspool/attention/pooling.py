@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from unspool.attention.mask import readable
 from unspool.attention.scaled_dot import scaled_dot
 from unspool.attention.weights import attend
 
@@ -29,15 +30,12 @@ class AttentionPooling(nn.Module):
     def forward(
         self, xs: Tensor, lengths: Tensor | Sequence[int] | None = None
     ) -> tuple[Tensor, Tensor]:
-        T, B, H = xs.shape
+        H = xs.shape[2]
         if self.queries.shape[1] != H:
             raise ValueError(f"xs have {H} features; this pooling has size {self.queries.shape[1]}")
         xs_BTH, mask = xs.transpose(0, 1), None
         if lengths is not None:
-            lengths = torch.as_tensor(lengths, device=xs.device)
-            if lengths.shape != (B,):
-                raise ValueError(f"lengths have shape {tuple(lengths.shape)}; expected ({B},)")
-            inside = torch.arange(T, device=xs.device) < lengths[:, None]
+            inside = readable(xs, lengths)
             xs_BTH, mask = torch.where(inside[..., None], xs_BTH, 0), inside[:, None]
         context, weights = attend(scaled_dot(self.queries, xs_BTH), xs_BTH, mask)
         return context.flatten(1), weights

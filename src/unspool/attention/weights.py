@@ -4,6 +4,22 @@ import torch
 from torch import Tensor
 
 
+def weigh(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+    """w_q = softmax of the scores of what q may read; 0 for the rest.
+
+    scores (..., Q, K), and `mask`, True where a query may read a key, which broadcasts to them.
+    A query that may read nothing has zeros.
+    """
+    if mask is None:
+        return scores.softmax(-1)
+    if mask.dtype != torch.bool:
+        raise ValueError(f"the mask is torch.bool, True where a key may be read, not {mask.dtype}")
+    # Not -inf, for softmax over nothing but -inf is NaN. Beside any score that occurs exp of the
+    # least number is exactly 0, so what may not be read takes no weight from what may.
+    weights = torch.where(mask, scores, torch.finfo(scores.dtype).min).softmax(-1)
+    return torch.where(mask, weights, 0)
+
+
 def attend(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """context_q = sum_k w_qk value_k, where w_q = softmax of the scores of what q may read.
 
@@ -14,14 +30,8 @@ def attend(scores: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[
     Values and scores that no query may read can be anything, NaN included. But the gradient of
     a score that was computed from NaN is NaN: clean what the keys are made of first.
     """
-    if mask is None:
-        weights = scores.softmax(-1)
-        return weights @ values, weights
-    if mask.dtype != torch.bool:
-        raise ValueError(f"the mask is torch.bool, True where a key may be read, not {mask.dtype}")
-    mask = mask.expand(scores.shape)
-    nothing = ~mask.any(-1, keepdim=True)
-    # Softmax over -inf alone is NaN, so a query with nothing to read goes through it with zeros.
-    weights = scores.masked_fill(~mask, -torch.inf).masked_fill(nothing, 0).softmax(-1)
-    weights = weights.masked_fill(~mask, 0)
-    return weights @ torch.where(mask.any(-2)[..., None], values, 0), weights
+    weights = weigh(scores, mask)
+    if mask is not None:
+        read = torch.atleast_2d(mask).any(-2)
+        values = torch.where(read[..., None], values, 0)
+    return weights @ values, weights

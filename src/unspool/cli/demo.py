@@ -1,71 +1,63 @@
-"""The demo: a cell given as text, explained and trained."""
+"""The demo: a translator trained from nothing, and a look at how it aligns."""
 
 import json
+import time
+from pathlib import Path
+from typing import Annotated
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+import typer
 
-from unspool.cells.cell import CellType, cell
 from unspool.cli.app import Json, app
-from unspool.equations.explain import Explanation, explain_text
-from unspool.lab import MemoryRun, learn_first_symbol
-
-DEMO_CELL = """
-r  = sigmoid(W_r @ x + U_r @ h + b_r)
-z  = sigmoid(W_z @ x + U_z @ h + b_z)
-n  = tanh(W_n @ x + U_n @ (r * h) + b_n)
-h' = z * h + (1 - z) * n
-"""
+from unspool.draw import alignment_text
+from unspool.lab.dates import SETTINGS, TYPED, answered, learn_dates
+from unspool.train import Interrupted, reporter
+from unspool.train.log import clock
 
 
 @app.command()
-def demo(as_json: Json = False) -> None:
-    """Explain a cell given as text, then train it to remember."""
-    console = Console()
+def demo(
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="RUN", help="The folder to leave it in.")
+    ] = None,
+    epochs: Annotated[
+        int, typer.Option(min=1, help="How often the data is gone through.")
+    ] = SETTINGS["epochs"],
+    as_json: Json = False,
+) -> None:
+    """Train a translator of dates from 30 languages to ISO 8601, and look inside it."""
+    folder = out or free(Path("runs/dates"))
+    begun = time.monotonic()
+    if not as_json:
+        print("Dates as 30 languages write them, to ISO 8601: a GRU encoder in both directions,")
+        print("a GRU decoder, and attention, character by character.\n", flush=True)
+    try:
+        found = learn_dates(folder, report=reporter(quiet=as_json), epochs=epochs)
+    except Interrupted as stop:
+        print(f"{stop}; go on with: unspool train --resume {folder}")
+        raise typer.Exit(130) from None
+    taken = time.monotonic() - begun
+    pairs = [answered(found.model, text) for text in TYPED]
     if as_json:
-        run = learn_first_symbol(cell(DEMO_CELL))
-        print(json.dumps({"accuracy": run.accuracy, "losses": run.losses}))
+        said = {pair.source: pair.target for pair in pairs}
+        shown = {"exact": found.exact, "seconds": taken, "run": str(folder), "translations": said}
+        print(json.dumps(shown, ensure_ascii=False))
         return
-    gru = cell(DEMO_CELL, name="a GRU, as its lecture writes it")
-    print(explain_text(Explanation(gru.name, gru.equations), {"input": 8, "hidden": 32}))
-    console.print("\nTraining it to remember the first of 20 symbols (8 kinds, 19 distractors)\n")
-    run = train_with_progress(gru, console)
-    console.print(f"\nOn 1,000 new sequences it names the first symbol in {run.accuracy:.1%}.")
-    console.print("Guessing would give 12.5%. What its lines do, on average, step by step:\n")
-    for name, means in run.lines.items():
-        low, high = means.min().item(), means.max().item()
-        print(f"    {name:<2} {sparkline(means.tolist())}  {low:+.2f} to {high:+.2f}")
-    console.print("\nz is the share of the old state that each step keeps. Every line of every")
-    console.print("cell can be looked at like this. Next: unspool explain lstm --softmax")
+    print(f"\nTrained in {clock(taken)}. Of {found.tested:,} dates that no training example has")
+    print(f"it writes {found.exact:.1%} without a mistake. Some that you might type:\n")
+    for pair in pairs:
+        print(f"    {pair.target}   {pair.source}")
+    pair = pairs[1]
+    print("\nWhat each character looked at while it was written (the darker, the more):\n")
+    weights = found.model.alignment(pair).tolist()
+    for line in alignment_text(*found.model.symbols(pair), weights).splitlines():
+        print(f"    {line}")
+    print(f"\nThe model is in {folder}; the pictures are")
+    for path in found.pictures:
+        print(f"    {path}")
+    print(f'\nTry: echo "1. Mai 2031" | unspool translate {folder} --nbest 3')
 
 
-def train_with_progress(kind: CellType, console: Console) -> MemoryRun:
-    """A bar on a terminal, a line every tenth of the way elsewhere."""
-    updates = 300
-    if not console.is_terminal:
-
-        def report(update: int, loss: float) -> None:
-            if update % (updates // 10) == 0:
-                print(f"update {update} of {updates}: loss {loss:.3f}", flush=True)
-
-        return learn_first_symbol(kind, updates=updates, on_update=report)
-    columns = (
-        TextColumn("loss {task.fields[loss]}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("", total=updates, loss="     ")
-
-        def advance(update: int, loss: float) -> None:
-            progress.update(task, completed=update, loss=f"{loss:.3f}")
-
-        return learn_first_symbol(kind, updates=updates, on_update=advance)
-
-
-def sparkline(values: list[float]) -> str:
-    """Small bars from the lowest value to the highest."""
-    low, high = min(values), max(values)
-    scale = 7 / ((high - low) or 1.0)
-    return "".join("▁▂▃▄▅▆▇█"[round((value - low) * scale)] for value in values)
+def free(wanted: Path) -> Path:
+    """The folder, or its name with the next number, so that no run is lost."""
+    names = (wanted.with_name(f"{wanted.name}-{k}") for k in range(2, 1_000_000))
+    return wanted if not wanted.exists() else next(name for name in names if not name.exists())

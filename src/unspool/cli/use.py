@@ -46,20 +46,29 @@ def evaluate(
     text: Name = None,
     label: Name = None,
     column: Name = None,
+    columns: Name = None,
+    target: Annotated[
+        str | None, typer.Option(help="Of a translator: the right answers, one a line.")
+    ] = None,
+    tokenize: Annotated[str | None, typer.Option(help="sacreBLEU's tokenizer.")] = None,
+    beam: Annotated[int | None, typer.Option(min=1, help="Of a translator; 1 is greedy.")] = None,
     as_json: Json = False,
 ) -> None:
     """Measure a model on a file with the right answers."""
-    config = settings(run, format, text=text, label=label, column=column)
+    named = {"text": text, "label": label, "column": column, "columns": columns}
+    config = settings(run, format, **named, target=target, tokenize=tokenize)
+    if target is not None:
+        config = replace(config, data=replace(config.data, train=file, source=""))
     model = load(run)
     task = find_task(config.task)
     examples = task.read(file, config).examples
-    scores = task.measure(model, examples) | task.baseline(model, examples)
+    how = {} if beam is None else {"beam": beam}
+    scores, details = task.evaluate(model, examples, config.data, **how)
     if as_json:
-        print(json.dumps(scores))
+        print(json.dumps(scores | ({"details": details} if details else {})))
         return
     for name, value in scores.items():
         print(f"{name:<24} {value:.4f}")
-    details = task.details(model, examples)
     if details:
         print(f"\n{details}")
 

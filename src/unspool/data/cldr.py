@@ -26,14 +26,12 @@ def words(kind: str = "all", languages: Sequence[str] = LANGUAGES) -> list[Label
     A name that two of the languages write alike has no single right answer, so it is left out of
     both. A name that one language has twice is there once. In the order of language and text.
     """
-    if kind != "all" and kind not in KINDS:
-        raise ValueError(f"kind is one of {', '.join(KINDS)} or all, not {kind!r}")
     if isinstance(languages, str):
         raise ValueError(f"languages is a list of codes: give [{languages!r}], not {languages!r}")
     found: dict[str, Labelled] = {}
     shared: set[str] = set()
     for language in dict.fromkeys(languages):
-        for part, code, text in _names(language, KINDS if kind == "all" else (kind,)):
+        for part, code, text in names_in(language, kind):
             first = found.setdefault(text, Labelled(text, language, f"CLDR {part}, {code}"))
             if first.label != language:
                 shared.add(text)
@@ -41,21 +39,24 @@ def words(kind: str = "all", languages: Sequence[str] = LANGUAGES) -> list[Label
     return sorted(kept, key=lambda example: (example.label or "", example.text))
 
 
-def _names(language: str, kinds: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """(kind, code, name) of all that has a name in this language."""
-    locale = _locale(language)
-    for kind in kinds:
-        for code, text in sorted(getattr(locale, kind).items()):
+def names_in(language: str, kind: str = "all") -> Iterator[tuple[str, str, str]]:
+    """(kind, code, name) of all of a kind that has a name in this language."""
+    if kind != "all" and kind not in KINDS:
+        raise ValueError(f"kind is one of {', '.join(KINDS)} or all, not {kind!r}")
+    locale = find_locale(language)
+    for part in KINDS if kind == "all" else (kind,):
+        for code, text in sorted(getattr(locale, part).items()):
             if code not in NOTHING:
-                yield kind, code, text
+                yield part, code, text
 
 
-def _locale(language: str) -> Any:
+def find_locale(language: str) -> Any:
+    """Babel's locale of a code."""
     try:
         from babel import Locale, localedata
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "the names come from Babel, which is not installed: pip install babel"
+            "names and dates come from Babel, which is not installed: pip install babel"
         ) from error
     known = localedata.locale_identifiers()
     if language not in known:

@@ -1,4 +1,4 @@
-"""What readers give: texts with labels, sentences with tags, and the way back to the file."""
+"""What readers give: texts with labels, sentences with tags, pairs, and the way back to a file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Protocol
 from unspool.data.files import DataError
 
 TEXT, LABEL, SCORE = "text", "label", "score"
+SOURCE, TARGET, TAG = "source", "target", "tag"
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,32 @@ class Tagged:
 
 
 @dataclass(frozen=True)
+class Pair:
+    """A source, the target it becomes if that is known, a tag such as the language asked for, and
+    where it stands."""
+
+    source: str
+    target: str | None
+    tag: str | None
+    where: str
+
+
+@dataclass(frozen=True)
 class Fields:
     """Which columns or keys hold the text and the label, and whether there must be labels."""
 
     text: str = TEXT
     label: str = LABEL
+    needed: bool = True
+
+
+@dataclass(frozen=True)
+class PairFields:
+    """Which columns or keys hold source, target and tag, and whether there must be targets."""
+
+    source: str = SOURCE
+    target: str = TARGET
+    tag: str = TAG
     needed: bool = True
 
 
@@ -60,6 +82,22 @@ def labelled(text: str, label: str | None, where: str, needed: bool) -> Labelled
             "several labels is written as [] in jsonl)"
         )
     return Labelled(text, label, where)
+
+
+def pair(
+    source: str, target: str | None, tag: str | None, where: tuple[str, str], needed: bool
+) -> Pair | None:
+    """An example of training has both sides, and is none where both are blank; one to be
+    translated may lack either. `where` names the place of the source and that of the target."""
+    target = (target or "").strip() or None
+    blank = not source.strip()
+    if needed and blank and target is None:
+        return None
+    if needed and (blank or target is None):
+        empty, other = ("source", "target") if blank else ("target", "source")
+        place = where[0] if blank else where[1]
+        raise DataError(f"{place}: the {empty} is empty and the {other} is not: remove both")
+    return Pair(source, target, (tag or "").strip() or None, where[0])
 
 
 def check_cell(value: str, forbidden: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from unspool.data.examples import LABEL, SCORE, TEXT, Fields
 from unspool.data.files import DataError
 
-HOW = "name the columns with text and label, by their names in the first row or by numbers from 1"
+WHAT = "text and label"
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Columns:
 def find_columns(where: str, first: list[str], fields: Fields) -> Columns:
     """A first row with the names is a header; with no header, the text and then the label."""
     names = [cell.strip() for cell in first]
-    text, label = (_find(name, names) for name in (fields.text, fields.label))
+    text, label = (find_column(name, names) for name in (fields.text, fields.label))
     found = [
         not name.isdecimal() and index is not None
         for name, index in ((fields.text, text), (fields.label, label))
@@ -31,10 +31,10 @@ def find_columns(where: str, first: list[str], fields: Fields) -> Columns:
         _check_two(where, names, fields.needed)
         return Columns(0, 1, 2, 2, header=False)
     if text is None:
-        raise _missing(where, fields.text, names)
+        raise missing(where, fields.text, names, WHAT)
     if label is None:
         if fields.needed:
-            raise _missing(where, fields.label, names)
+            raise missing(where, fields.label, names, WHAT)
         label = len(names)
     _check_places(where, text, label, len(names), fields)
     after = max(len(names), label + 1)
@@ -42,7 +42,9 @@ def find_columns(where: str, first: list[str], fields: Fields) -> Columns:
     return Columns(text, label, after if score == label else score, len(names), any(found))
 
 
-def _find(name: str, names: list[str]) -> int | None:
+def find_column(name: str, names: list[str]) -> int | None:
+    """The place of a column, from 0, by its name or by its number from "1"; small and capital
+    letters count as the same where no name fits as it stands."""
     if name.isdecimal():
         if int(name) == 0:
             raise ValueError("columns are counted from 1: there is no column 0")
@@ -59,15 +61,21 @@ def _check_two(where: str, names: list[str], needed: bool) -> None:
     count = f"{len(names)} column{'s' * (len(names) != 1)}"
     raise DataError(
         f"{where}: {count} found, and none is called '{TEXT}' or '{LABEL}': without a header two "
-        f"are expected, text and then label; {HOW}"
+        f"are expected, text and then label; {how(WHAT)}"
     )
 
 
-def _missing(where: str, name: str, names: list[str]) -> DataError:
+def missing(where: str, name: str, names: list[str], what: str) -> DataError:
+    """The error for a column that the first row does not name; `what` are all the columns."""
     return DataError(
         f"{where}: no column is called {name!r} in the first row, which holds "
-        f"{', '.join(map(repr, names))}; {HOW} (numbers alone where there is no header)"
+        f"{', '.join(map(repr, names))}; {how(what)} (numbers alone where there is no header)"
     )
+
+
+def how(what: str) -> str:
+    """How columns are named."""
+    return f"name the columns with {what}, by their names in the first row or by numbers from 1"
 
 
 def _check_places(where: str, text: int, label: int, width: int, fields: Fields) -> None:
@@ -76,5 +84,5 @@ def _check_places(where: str, text: int, label: int, width: int, fields: Fields)
     if text >= width or label > width or (label == width and fields.needed):
         raise DataError(
             f"{where}: {width} column{'s' * (width != 1)} found, and column "
-            f"{max(text, label) + 1} was asked for; {HOW}"
+            f"{max(text, label) + 1} was asked for; {how(WHAT)}"
         )

@@ -1,4 +1,4 @@
-"""JSONL, one object a line: labelled texts, and sentences as tokens and tags."""
+"""JSONL, one object a line: labelled texts, pairs, and sentences as tokens and tags."""
 
 import json
 from collections.abc import Sequence
@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unspool.data.examples import SCORE, Fields, Labelled, Tagged, labelled
+from unspool.data.examples import (
+    SCORE,
+    TAG,
+    Fields,
+    Labelled,
+    Pair,
+    PairFields,
+    Tagged,
+    labelled,
+    pair,
+)
 from unspool.data.files import DataError, at
 from unspool.data.json_line import Member, as_json, members, put, scalar, string
 
@@ -75,6 +85,22 @@ def read_labelled_jsonl(
     return examples, JsonLabelLayout(lines, before, fields.label)
 
 
+def read_pairs_jsonl(path: str | Path, lines: Sequence[str], fields: PairFields) -> list[Pair]:
+    """Objects with a source, a target and perhaps a tag; without targets blank lines count too."""
+    examples: list[Pair | None] = []
+    for number, line in enumerate(lines, 1):
+        where = at(path, number)
+        if not line.strip():
+            examples.append(pair("", None, None, (where, where), fields.needed))
+            continue
+        found = members(line, where)
+        source = string(_needed(found, fields.source, where).value, f"{fields.source!r}", where)
+        target = _side(found, fields.target, where, fields.needed)
+        tag = _side(found, fields.tag, where, fields.tag != TAG)
+        examples.append(pair(source, target, tag, (where, where), fields.needed))
+    return [example for example in examples if example is not None]
+
+
 def read_tagged_jsonl(
     path: str | Path, lines: Sequence[str], key: str, need_tags: bool
 ) -> tuple[list[Tagged], JsonTagLayout]:
@@ -108,6 +134,13 @@ def _needed(found: dict[str, Member], key: str, where: str) -> Member:
         keys = ", ".join(map(repr, found)) or "nothing"
         raise DataError(f"{where}: the key {key!r} is missing; the object holds {keys}")
     return found[key]
+
+
+def _side(found: dict[str, Member], key: str, where: str, needed: bool) -> str | None:
+    if not needed and key not in found:
+        return None
+    member = _needed(found, key, where)
+    return None if member.value is None else scalar(member.value, member.raw, f"{key!r}", where)
 
 
 def _list(value: Any, key: str, where: str) -> list[Any]:

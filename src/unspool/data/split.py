@@ -5,8 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from fractions import Fraction
 from typing import TypeVar
 
-from unspool.data.labelled import Labelled
-from unspool.data.tagged import Tagged
+from unspool.data.examples import Labelled, Pair, Tagged
 
 T = TypeVar("T")
 
@@ -43,6 +42,26 @@ def split(
     return [[examples[index] for index in sorted(part)] for part in parts]
 
 
+def split_groups(
+    examples: Sequence[T],
+    shares: Sequence[float] = (0.8, 0.1, 0.1),
+    seed: int = 0,
+    *,
+    by: Callable[[T], Hashable],
+) -> list[list[T]]:
+    """One list per share, where examples with the same `by` stand in the same list.
+
+    So nothing that is measured by was seen in training in another guise: the same date in another
+    language, the same word with another pronunciation. The shares are of groups, drawn as `split`
+    draws examples; each list keeps the order of `examples`.
+    """
+    groups: dict[Hashable, list[int]] = {}
+    for index, example in enumerate(examples):
+        groups.setdefault(by(example), []).append(index)
+    parts = split(list(groups.values()), shares, seed)
+    return [[examples[k] for k in sorted(k for group in part for k in group)] for part in parts]
+
+
 def sizes(count: int, shares: Sequence[Fraction]) -> list[int]:
     """How many of `count` each part gets; the rounding is told in `split`."""
     found = [int(count * share) for share in shares]
@@ -58,7 +77,7 @@ def sizes(count: int, shares: Sequence[Fraction]) -> list[int]:
 
 
 def unique(examples: Iterable[T]) -> list[T]:
-    """The examples without exact repeats of text and label, or words and tags; the first stays."""
+    """The examples without exact repeats, wherever they stand; the first stays."""
     found: dict[Hashable, T] = {}
     for example in examples:
         found.setdefault(_content(example), example)
@@ -79,6 +98,8 @@ def _content(example: object) -> Hashable:
         return example.text, example.label
     if isinstance(example, Tagged):
         return example.words, example.tags
+    if isinstance(example, Pair):
+        return example.source, example.target, example.tag
     if isinstance(example, Hashable):
         return example
-    raise ValueError(f"examples to compare are Labelled, Tagged or hashable, not {example!r}")
+    raise ValueError(f"examples to compare are Labelled, Tagged, Pair or hashable, not {example!r}")

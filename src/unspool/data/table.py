@@ -27,18 +27,14 @@ def read_tsv(
     path: str | Path, lines: Sequence[str], fields: Fields
 ) -> tuple[list[Labelled], "TableLayout"]:
     """Cells between tabs; quotes are ordinary characters."""
-    rows = [
-        Row(line.split("\t") if line.strip() else [], number, line)
-        for number, line in enumerate(lines, 1)
-    ]
-    return _read(path, rows, fields, _tsv_line)
+    return _read(path, tsv_rows(path, lines), fields, _tsv_line)
 
 
 def read_csv(
     path: str | Path, lines: Sequence[str], fields: Fields
 ) -> tuple[list[Labelled], "TableLayout"]:
     """Cells between commas, quoted where they hold commas, quotes or line ends."""
-    return _read(path, _csv_rows(path, lines), fields, _csv_line)
+    return _read(path, csv_rows(path, lines), fields, _csv_line)
 
 
 @dataclass(frozen=True)
@@ -99,15 +95,29 @@ def _example(row: Row, columns: Columns, where: str, needed: bool) -> Labelled:
     count, last = len(row.cells), columns.width - 1
     unlabelled = not needed and columns.label == last and count == last
     if count != columns.width and not unlabelled:
-        raise DataError(
-            f"{where}: {count} column{'s' * (count != 1)} found, {columns.width} expected: a text "
-            "with tabs or commas in it needs csv with quotes, or jsonl"
-        )
+        raise wrong_width(where, count, columns.width)
     label = row.cells[columns.label].strip() if columns.label < count else ""
     return labelled(row.cells[columns.text], label or None, where, needed)
 
 
-def _csv_rows(path: str | Path, lines: Sequence[str]) -> list[Row]:
+def wrong_width(where: str, count: int, expected: int) -> DataError:
+    """The error for a row with too few or too many cells."""
+    return DataError(
+        f"{where}: {count} column{'s' * (count != 1)} found, {expected} expected: a text "
+        "with tabs or commas in it needs csv with quotes, or jsonl"
+    )
+
+
+def tsv_rows(path: str | Path, lines: Sequence[str]) -> list[Row]:
+    """A row for each line."""
+    return [
+        Row(line.split("\t") if line.strip() else [], number, line)
+        for number, line in enumerate(lines, 1)
+    ]
+
+
+def csv_rows(path: str | Path, lines: Sequence[str]) -> list[Row]:
+    """A row for each record, which may go over several lines."""
     reader = csv.reader((line + "\n" for line in lines), strict=True)
     rows, start = [], 0
     with _long_cells():

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from unspool.decode.check import check_chances, check_shape, limits_of
 from unspool.decode.protocol import State, Step
 
 Choose = Callable[[Tensor], Tensor]
@@ -31,13 +33,10 @@ def decode(
 ) -> Decoded:
     """At most `steps` tokens after `first` (B,), until each row has said `end`.
 
-    `choose` takes log_probs (B, V) and gives tokens (B,). A finished row runs along, because a
-    state cannot lose rows, and what comes out of it is not looked at.
+    `choose` takes log_probs (B, V) and gives tokens (B,). A finished row runs along, and what
+    comes out of it is not looked at.
     """
-    if steps < 0:
-        raise ValueError(f"steps is how many tokens to say at most, 0 or more, not {steps}")
-    if first.ndim != 1:
-        raise ValueError(f"first has shape {tuple(first.shape)}; expected (B,), a token a row")
+    limits_of(first, steps)
     B = len(first)
     said = Decoded([[] for _ in range(B)], [[] for _ in range(B)], [False] * B)
     tokens = first
@@ -45,7 +44,9 @@ def decode(
         if all(said.finished):
             break
         log_probs, state = step(tokens, state)
-        _check(log_probs, said.finished)
+        check_shape(log_probs, B)
+        live = [row for row in range(B) if not said.finished[row]]
+        check_chances(np.array(log_probs.amax(1).tolist())[live], live)
         done = torch.tensor(said.finished, device=log_probs.device)
         log_probs = log_probs.masked_fill(done[:, None], 0)  # a finished row may give NaN
         tokens = choose(log_probs).to(first)
@@ -58,18 +59,3 @@ def decode(
             if token != end:
                 said.tokens[row].append(token)
     return said
-
-
-def _check(log_probs: Tensor, finished: list[bool]) -> None:
-    if log_probs.ndim != 2 or len(log_probs) != len(finished):
-        raise ValueError(
-            f"the step gave log_probs of shape {tuple(log_probs.shape)}; "
-            f"expected ({len(finished)}, V)"
-        )
-    bad = log_probs.isnan().any(1) | (log_probs.amax(1) == -torch.inf)
-    rows = [r for r, b in enumerate(bad.tolist()) if b and not finished[r]]
-    if rows:
-        raise ValueError(
-            f"the step gave NaN, or no token a chance, in row {rows[0]}: "
-            "look for NaN in the model's weights or in what it reads"
-        )

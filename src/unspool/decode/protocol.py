@@ -1,9 +1,14 @@
 """What decoders ask of a model: one function that takes a step.
 
-`log_probs, state = step(tokens, state)`: tokens (B,) are what was said last, log_probs (B, V)
-what the model gives every token to come next. `state` is a pair: `live` changes with every step
-and is any nest of tuples, lists and dicts of tensors whose first dimension is B; `fixed` is what
-stays as it is, a source sentence for example.
+`log_probs, state = step(tokens, state)`: tokens (R,) are what was said last, log_probs (R, V)
+what the model gives every token to come next. `state` is a pair, `(live, fixed)`, each of them
+any nest of tuples, lists, dicts, tensors and None. `live` changes with every step and has a row
+for each of the R tokens. `fixed` stays as it is, a source sentence for example, and has an entry
+for each of the B sentences.
+
+A beam has several hypotheses of a sentence, so R = B * K, the K of one sentence next to each
+other: slot k of sentence b is row b * K + k. A step finds K as R // B; it may change from one
+step to the next, and is 1 at the first. What stands in `fixed` is never copied for the K.
 """
 
 from collections.abc import Callable
@@ -19,20 +24,29 @@ Step = Callable[[Tensor, State], tuple[Tensor, State]]
 def reorder(state: State, rows: Tensor) -> State:
     """The state whose row i is row `rows[i]` of this one: of `live` only, `fixed` stays."""
     live, fixed = state
-    return _gather(live, rows), fixed
+    return _gather(
+        live, rows, "live", "put what does not change with the steps into `fixed`"
+    ), fixed
 
 
-def _gather(part: Any, rows: Tensor) -> Any:
+def keep(state: State, rows: Tensor, sentences: Tensor) -> State:
+    """The state of these sentences alone: `rows` of `live`, `sentences` of `fixed`."""
+    live, fixed = reorder(state, rows)
+    advice = "let the step itself hold what is the same for all sentences"
+    return live, _gather(fixed, sentences, "fixed", advice)
+
+
+def _gather(part: Any, rows: Tensor, kind: str, advice: str) -> Any:
     if part is None:
         return None
     if isinstance(part, Tensor):
         return part.index_select(0, rows.to(part.device, torch.long))
     if isinstance(part, dict):
-        return type(part)((name, _gather(value, rows)) for name, value in part.items())
+        return type(part)((name, _gather(p, rows, kind, advice)) for name, p in part.items())
     if isinstance(part, tuple | list):
-        parts = [_gather(value, rows) for value in part]
+        parts = [_gather(p, rows, kind, advice) for p in part]
         return type(part)(*parts) if hasattr(part, "_fields") else type(part)(parts)
     raise ValueError(
-        f"a live state is made of tuples, lists, dicts and tensors; {type(part).__name__} is none "
-        "of them: put what does not change with the steps into `fixed`"
+        f"a {kind} state is made of tuples, lists, dicts and tensors; {type(part).__name__} is "
+        f"none of them: {advice}"
     )

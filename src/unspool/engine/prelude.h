@@ -4,6 +4,9 @@
 #include <sched.h>
 #include <stdint.h>
 #include <string.h>
+#ifndef SPINS
+#define SPINS 5000
+#endif
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -61,13 +64,36 @@ static inline V pick(__typeof__((V){0} < (V){0}) mask, V a, V b) {
   typedef __typeof__(mask) M;
   return (V)(((M)a & mask) | ((M)b & ~mask));
 }
-/* Everybody waits here for everybody: a counter that only grows, so that no turn is mistaken. */
+/* Everybody waits here for everybody: a counter that only grows, so that no turn is mistaken.
+   Who has waited long goes to sleep: another process may need the core, or the very worker that
+   everybody waits for. */
+#ifdef __linux__
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static void doze(volatile int *gate, volatile int *asleep, int seen) {
+  __atomic_add_fetch(asleep, 1, __ATOMIC_SEQ_CST);
+  syscall(SYS_futex, gate, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+  __atomic_sub_fetch(asleep, 1, __ATOMIC_SEQ_CST);
+}
+static void rouse(volatile int *gate, volatile int *asleep) {
+  if (__atomic_load_n(asleep, __ATOMIC_SEQ_CST))
+    syscall(SYS_futex, gate, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+#else
+static void doze(volatile int *gate, volatile int *asleep, int seen) { sched_yield(); }
+static void rouse(volatile int *gate, volatile int *asleep) {}
+#endif
 static void meet(const Kernel *K, long *turn) {
   if (K->workers == 1) return;
   const int goal = (int)(++*turn * K->workers);
-  __atomic_add_fetch(K->gate, 1, __ATOMIC_ACQ_REL);
-  for (int spins = 0; __atomic_load_n(K->gate, __ATOMIC_ACQUIRE) - goal < 0; spins++)
-    if (spins > 2000) { sched_yield(); spins = 0; }
+  if (__atomic_add_fetch(K->gate, 1, __ATOMIC_SEQ_CST) - goal >= 0) {
+    rouse(K->gate, K->gate - 16);
+    return;
+  }
+  for (int seen, spins = 0; (seen = __atomic_load_n(K->gate, __ATOMIC_SEQ_CST)) - goal < 0; spins++)
+    if (spins > SPINS) doze(K->gate, K->gate - 16, seen);
 }
 #ifdef HALF
 /* Two bfloat16 stand in the place of a float; their products are added up in float. */

@@ -40,10 +40,11 @@ class Dropout:
     def drop_between(self, ys: Tensor, training: bool) -> Tensor:
         return nn.functional.dropout(ys, self.between, training)
 
-    def drop_inputs(self, xs: Tensor, training: bool) -> Tensor:
+    def input_mask(self, xs: Tensor, training: bool) -> Tensor | None:
+        """A factor for every step's input, (B, I)."""
         if not (training and self.inputs):
-            return xs
-        return xs * keep_mask(tuple(xs.shape[1:]), self.inputs, xs)
+            return None
+        return keep_mask(tuple(xs.shape[1:]), self.inputs, xs)
 
     def masks(self, cell: Any, xs: Tensor, training: bool) -> Masks | None:
         """What happens inside the recurrence of one cell over `xs`."""

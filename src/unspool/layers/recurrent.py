@@ -3,14 +3,14 @@
 import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from unspool.cells.cell import Cell
-from unspool.engine import Stepper, expected_masks, unfold
+from unspool.engine import Masks, Stepper, draw_masks, expected_masks, unfold
 from unspool.layers.dropout import Dropout
 from unspool.layers.initial import LearnedState
 from unspool.layers.merge import Merge, MergeDirections, check_merge
@@ -104,6 +104,20 @@ class Recurrent(nn.Module):
 
         return step
 
+    def walker(self, backend: str = "auto") -> Callable[..., tuple[Tensor, Any]]:
+        """`y, state = walk(x, state)` for x of shape (B, I): one step, with its gradient.
+
+        For loops in which the next input depends on the last output. All steps of one walker
+        are like one call of the layer: what variational dropout drops, it drops at every step.
+        """
+        how = _How(None, None, (), backend, self.training, None, drawn={})
+
+        def walk(x: Tensor, state: Sequence[Sequence[Any]] | None = None) -> tuple[Tensor, Any]:
+            ys, last, _ = self._run(x[None], state, how)
+            return ys[0], last
+
+        return walk
+
     def _run(
         self, xs: Tensor, state: Sequence[Sequence[Any]] | None, how: "_How"
     ) -> tuple[Tensor, tuple[Any, ...], tuple[Any, ...]]:
@@ -137,6 +151,15 @@ class _How:
     training: bool
     recompute: int | None
     steppers: Mapping[Any, Stepper] | None = None
+    drawn: dict[Any, Any] | None = None  # what was dropped at the first step, for the others
+
+    def once(self, owner: Any, draw: Callable[[], Any]) -> Any:
+        """What is drawn once for all steps: by each call, or by the first step of a walk."""
+        if self.drawn is None:
+            return draw()
+        if owner not in self.drawn:
+            self.drawn[owner] = draw()
+        return self.drawn[owner]
 
 
 class _Layer(nn.Module):
@@ -164,7 +187,8 @@ class _Layer(nn.Module):
         if len(state) != len(self.cells):
             count = f"{len(self.cells)} direction{'s' * (len(self.cells) > 1)}"
             raise ValueError(f"a layer's state covers {count}; got {len(state)}")
-        xs = dropout.drop_inputs(xs, how.training)
+        inputs = how.once(self, lambda: dropout.input_mask(xs, how.training))
+        xs = xs if inputs is None else xs * inputs
         outputs, last, records = [], [], []
         for cell, start, reverse in zip(self.cells, state, (False, True), strict=False):
             if how.steppers is not None:
@@ -176,7 +200,7 @@ class _Layer(nn.Module):
                 start,
                 lengths=how.lengths,
                 reverse=reverse,
-                masks=dropout.masks(cell, xs, how.training),
+                masks=_masks(cell, xs, dropout, how),
                 backend=how.backend,
                 record=how.record,
                 recompute=how.recompute,
@@ -186,6 +210,13 @@ class _Layer(nn.Module):
             records += recorded
         ys = outputs[0] if self.merge is None else self.merge(*outputs, how.inside)
         return ys, tuple(last), tuple(records)
+
+
+def _masks(cell: Any, xs: Tensor, dropout: Dropout, how: _How) -> Masks | None:
+    masks = how.once(cell, lambda: dropout.masks(cell, xs, how.training))
+    if how.drawn is None or masks is None or not (how.training and dropout.zoneout):
+        return masks
+    return replace(masks, keep=draw_masks(cell, xs, zoneout=dropout.zoneout).keep)
 
 
 def _cells(layer: nn.Module) -> nn.ModuleList:

@@ -67,6 +67,10 @@ class Model(nn.Module, ABC):
     def take_extras(self, extras: dict[str, Any]) -> None:
         pass
 
+    def proceed(self, done: float) -> None:
+        """Training has come so far, from 0 to 1; `fit` says so before each step."""
+        return
+
     @contextmanager
     def answering(self) -> Iterator[None]:
         """Without dropout and without gradients; afterwards as before."""

@@ -110,10 +110,15 @@ def run(
     lengths: Tensor | Sequence[int] | None = None,
 ) -> tuple[Tensor, Any]:
     """`layers(xs)`, with the kernels for bfloat16 where autocast asks for it and they are there."""
+    return layers(xs, state, lengths=lengths, backend=half_backend(layers, xs))
+
+
+def half_backend(layers: Recurrent, xs: Tensor) -> str:
+    """The kernels to ask for: "auto", or those for bfloat16."""
     half = xs.device.type == "cpu" and torch.is_autocast_enabled("cpu")
     first: Any = layers.layers[0]
     half = half and isinstance(first.cells[0], Cell) and c_build.multiplies_halves()
-    return layers(xs, state, lengths=lengths, backend="bf16" if half else "auto")
+    return "bf16" if half else "auto"
 
 
 def full(values: Tensor) -> Tensor:

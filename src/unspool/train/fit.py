@@ -92,10 +92,11 @@ def fit(
 ) -> Fitted:
     """Trains `model` on `data`; the model is left with the weights that did best on `dev`.
 
-    `model` is a module with `loss(batch, carried) -> Loss`. `dev` measures it, after each epoch;
-    the first of its scores decides (lower is better for a loss, nats, perplexity or error).
-    With `out`, a folder, the run leaves `metrics.jsonl`, `model.safetensors` (the best weights)
-    and `checkpoints/`, and `resume=True` goes on from the last of those.
+    `model` is a module with `loss(batch, carried) -> Loss`; if it has `proceed(done)` it hears
+    before each step how much of the training lies behind, from 0 to 1. `dev` measures it, after
+    each epoch; the first of its scores decides (lower is better for a loss, nats, perplexity or
+    error). With `out`, a folder, the run leaves `metrics.jsonl`, `model.safetensors` (the best
+    weights) and `checkpoints/`, and `resume=True` goes on from the last of those.
     """
     run = _Run(model, data, settings or Training(), dev, out, report or Reporter())
     return run.go(resume)
@@ -165,6 +166,8 @@ class _Run:
             settings, (now.epoch + now.batch / batches) / settings.epochs, now.step, now.falls
         )
         set_rate(self.optimiser, speed)
+        if hasattr(self.model, "proceed"):
+            self.model.proceed((now.epoch + now.batch / batches) / settings.epochs)
         with _memory_named(batch):
             loss = self.backward(batch)
         value = loss.mean.item()

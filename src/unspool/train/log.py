@@ -193,6 +193,12 @@ class Log:
                 self.board.add_scalar(f"{kind}/{name}", value, step)
 
 
+def read_metrics(out: Path) -> list[dict[str, Any]]:
+    """What a run has logged: steps have a "loss", epochs a "mean_loss" and "dev" scores."""
+    text = (out / METRICS).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
 def _board(folder: Path) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter

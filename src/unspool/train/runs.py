@@ -123,7 +123,8 @@ def train(
 
 def lasting(data: Any) -> Any:
     """The same files named from anywhere: a run is resumed in other folders too."""
-    paths = {name: getattr(data, name) for name in ("train", "dev")}
+    names = ("train", "dev", "source", "target", "dev_target")
+    paths = {name: getattr(data, name, "") for name in names}
     files = {k: v for k, v in paths.items() if v and v != "-" and not v.startswith(PREFIX)}
     return replace(data, **{name: str(Path(path).absolute()) for name, path in files.items()})
 
@@ -161,7 +162,7 @@ def _fit(
     beside = task.baseline(model, dev)
 
     def measure() -> dict[str, float]:
-        return task.measure(model, dev) | beside
+        return task.measure(model, dev, config.data) | beside
 
     return fit(model, batches, config.train, dev=measure, out=out, resume=resume, report=report)
 
@@ -237,7 +238,10 @@ def load_config(out: Path) -> Config:
         raise ValueError(
             f"{out / CONFIG} has version {plain.get('version')}; this unspool reads {VERSION}"
         )
-    check_lasting(plain.get("model", {}).get("cell", ""))
+    model = plain.get("model", {})
+    check_lasting(model.get("cell", ""))
+    if model.get("decoder_cell"):
+        check_lasting(model["decoder_cell"])
     return make_config(str(plain.get("task")), plain)
 
 

@@ -6,8 +6,9 @@ from unspool.train.tasks.classify import Classify
 from unspool.train.tasks.lm import Language
 from unspool.train.tasks.tag import Tag
 from unspool.train.tasks.task import Config, Task
+from unspool.train.tasks.translate import Translate
 
-TASKS: dict[str, Task] = {task.name: task for task in (Classify(), Tag(), Language())}
+TASKS: dict[str, Task] = {t.name: t for t in (Classify(), Tag(), Language(), Translate())}
 
 
 def find_task(name: str) -> Task:

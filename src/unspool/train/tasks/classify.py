@@ -56,7 +56,9 @@ class Classify(Task):
     def learn(self, config: Config, examples: Sequence[Labelled]) -> Classifier:
         return Classifier.learn(config.model, examples)
 
-    def measure(self, model: Classifier, examples: Sequence[Labelled]) -> dict[str, float]:
+    def measure(
+        self, model: Classifier, examples: Sequence[Labelled], data: Any = None
+    ) -> dict[str, float]:
         answers = model.predict([example.text for example in examples])
         said = [answer.label for answer in answers]
         if model.settings.target == "number":

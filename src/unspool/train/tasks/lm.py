@@ -101,7 +101,9 @@ class Language(Task):
         return Streams(stream(model, examples), rows=rows, steps=config.data.steps, seed=train.seed)
 
     @torch.no_grad()
-    def measure(self, model: LanguageModel, examples: Sequence[Labelled]) -> dict[str, float]:
+    def measure(
+        self, model: LanguageModel, examples: Sequence[Labelled], data: Any = None
+    ) -> dict[str, float]:
         model.eval()
         if model.settings.lines:
             return self.measure_lines(model, examples)

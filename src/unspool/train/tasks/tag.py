@@ -67,7 +67,9 @@ class Tag(Task):
                         "is no such tag"
                     )
 
-    def measure(self, model: Tagger, examples: Sequence[Tagged]) -> dict[str, float]:
+    def measure(
+        self, model: Tagger, examples: Sequence[Tagged], data: Any = None
+    ) -> dict[str, float]:
         gold, said = self.both(model, examples)
         right = accuracy(*([tag for tags in side for tag in tags] for side in (gold, said)))
         if detect([model.tags]) is None:

@@ -67,8 +67,8 @@ class Task(ABC):
         return Bucketed(examples, lengths, model.collate, tokens=train.batch, seed=train.seed)
 
     @abstractmethod
-    def measure(self, model: Any, examples: Any) -> dict[str, float]:
-        """Scores; the first decides which weights are the best."""
+    def measure(self, model: Any, examples: Any, data: Any = None) -> dict[str, float]:
+        """Scores; the first decides which weights are the best. `data` are settings, if any."""
 
     def baseline(self, model: Any, examples: Any) -> dict[str, float]:
         """Scores of something simple on the same examples, to stand beside the model's."""
@@ -77,6 +77,15 @@ class Task(ABC):
     def details(self, model: Any, examples: Any) -> str:
         """What `evaluate` prints below the scores."""
         return ""
+
+    def evaluate(
+        self, model: Any, examples: Any, data: Any, **how: Any
+    ) -> tuple[dict[str, float], str]:
+        """What `evaluate` prints: scores, and what stands below them."""
+        if how:
+            raise ValueError(f"--{min(how)} means nothing for the task {self.name}")
+        scores = self.measure(model, examples, data) | self.baseline(model, examples)
+        return scores, self.details(model, examples)
 
     @abstractmethod
     def predict(self, model: Any, examples: Any) -> tuple[list[Any], list[Any]]:

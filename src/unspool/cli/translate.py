@@ -1,0 +1,138 @@
+"""`unspool translate`: a line in, a line out."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from unspool.cli.app import Json, app
+from unspool.cli.use import Format, Run, Source, settings, speaking
+from unspool.data.pairs import Pair
+from unspool.draw import alignment_text
+from unspool.models.search import Search, Translated, Translation, noisy_channel, translate
+from unspool.models.translator import Translator
+from unspool.train import load
+from unspool.train.runs import load_config
+from unspool.train.tasks import find_task
+
+
+@app.command(name="translate")
+def translate_command(
+    run: Run,
+    file: Source = "-",
+    beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept at each step.")] = 5,
+    nbest: Annotated[int, typer.Option(min=1, help="Translations of each line.")] = 1,
+    tag: Annotated[
+        str | None, typer.Option(help="The language asked for, if the model has learned tags.")
+    ] = None,
+    normalise: Annotated[
+        str, typer.Option(help="Of scores by length: mean, gnmt or none.")
+    ] = "mean",
+    alpha: Annotated[float, typer.Option(help="The exponent of gnmt.")] = 0.6,
+    align: Annotated[bool, typer.Option("--align", help="Show what each symbol looked at.")] = (
+        False
+    ),
+    language: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Rerank by a language model (with --channel)."),
+    ] = None,
+    channel: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="A translator of the other direction.")
+    ] = None,
+    direct: Annotated[float, typer.Option(help="Weight of the model's own score there.")] = 0.0,
+    format: Format = "lines",
+    as_json: Json = False,
+) -> None:
+    """Translate a file line by line: one line comes out for each that went in."""
+    model = translating(run)
+    search = Search(beam, nbest if language is None else beam, normalise, alpha)
+    if (language is None) != (channel is None):
+        raise ValueError("Bayes' rule needs both: --language for p(y), --channel for p(x | y)")
+    if align and model.settings.attention == "none":
+        raise ValueError(f"{run} has no attention, so there is no alignment to show: drop --align")
+    sources = find_task("translate").read(file, settings(run, format), answers=False).examples
+    with progress(len(sources)) as advance:
+        found = translate(model, sources, search, tag=tag, on_done=advance)
+    if language is not None and channel is not None:
+        found = reranked(found, speaking(language), translating(channel), direct)
+    for number, one in enumerate(found, 1):
+        one = replace(one, best=one.best[:nbest])
+        print(as_object(model, one, align) if as_json else as_text(model, one, number, align))
+
+
+def as_text(model: Translator, found: Translated, number: int, align: bool) -> str:
+    """The best alone, or with several the line's number, the score, and the text."""
+    if len(found.best) == 1:
+        lines = [one_line(found.text)]
+    else:
+        lines = [f"{number}\t{one.score:.4f}\t{one_line(one.text)}" for one in found.best]
+    if align:
+        pair = pair_of(found, found.best[0])
+        weights = model.alignment(pair).tolist()
+        lines.append(alignment_text(*model.symbols(pair), weights))
+    return "\n".join(lines)
+
+
+def as_object(model: Translator, found: Translated, align: bool) -> str:
+    best = []
+    for one in found.best:
+        shown: dict[str, Any] = {
+            "text": one.text,
+            "score": one.score,
+            "log_prob": one.log_prob,
+            "finished": one.finished,
+        }
+        if align:
+            pair = pair_of(found, one)
+            read, said = model.symbols(pair)
+            weights = model.alignment(pair).tolist()
+            shown["alignment"] = {"source": read, "target": said, "weights": weights}
+        best.append(shown)
+    whole = {"source": found.source.source, "translations": best}
+    return json.dumps(whole, ensure_ascii=False)
+
+
+def pair_of(found: Translated, one: Translation) -> Pair:
+    return replace(found.source, target=one.text)
+
+
+def one_line(text: str) -> str:
+    """A translation never becomes two lines."""
+    return " ".join(text.splitlines()) if len(text.splitlines()) > 1 else text.rstrip("\r\n")
+
+
+def reranked(
+    found: Sequence[Translated], language: Any, channel: Translator, direct: float
+) -> list[Translated]:
+    """The same translations in the order that Bayes' rule gives them."""
+    orders = noisy_channel(found, language, channel, direct=direct)
+    return [
+        replace(one, best=[replace(r.hypothesis, score=r.score) for r in order])
+        for one, order in zip(found, orders, strict=True)
+    ]
+
+
+def translating(run: Path) -> Translator:
+    model = load(run)
+    if not isinstance(model, Translator):
+        raise ValueError(f"{run} holds no translator: its task is {load_config(run).task}")
+    return model
+
+
+@contextmanager
+def progress(total: int) -> Iterator[Callable[[int], None] | None]:
+    """A bar on a terminal, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("translating", total=total)
+        yield lambda done: bar.advance(task, done)

@@ -1,0 +1,343 @@
+"""The translator: a text in, a text out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
+
+import torch
+from torch import Tensor, nn
+
+from unspool.cells.find import lasting_name
+from unspool.data.batches import in_order
+from unspool.data.pairs import Pair
+from unspool.engine.masks import check_probability
+from unspool.models.forcing import check_forcing, forced
+from unspool.models.model import Loss, Model
+from unspool.models.seq2seq import Seq2Seq
+from unspool.models.stack import Stack, pad, with_vectors
+from unspool.models.transformer import Transformer
+from unspool.text import END, START, UNK, Codec, codec_from_json, learn_codec
+
+BUDGET = 10_000  # tokens in a batch that is only read
+
+Score = Literal[
+    "general", "additive", "dot", "scaled_dot", "reduced_rank", "cosine", "location", "none"
+]
+Units = Literal["characters", "words", "subwords"]
+
+
+@dataclass(frozen=True)
+class TranslatorSettings(Stack):
+    """What a translator is made of."""
+
+    hidden: Annotated[int, "Units in each layer and direction."] = 256
+    embedding: Annotated[int, "Features of a symbol's vector; 0 is one-hot."] = 256
+    architecture: Annotated[
+        Literal["recurrent", "transformer"], "transformer: torch's layers, to compare with."
+    ] = "recurrent"
+    bidirectional: Annotated[bool, "The encoder reads backwards too."] = True
+    decoder_cell: Annotated[str, "The decoder's cell, if it is another."] = ""
+    decoder_hidden: Annotated[int, "Units in each of its layers; 0: as many."] = 0
+    decoder_layers: Annotated[int, "Its layers; 0: as many."] = 0
+    attention: Annotated[Score, "How the decoder weighs what the encoder read."] = "general"
+    attention_size: Annotated[
+        int, "Features inside the score (0: the decoder's); for location the longest source."
+    ] = 0
+    heads: Annotated[int, "Attentions side by side, each with a share of the features."] = 1
+    project: Annotated[bool, "Queries, keys and values are learned projections."] = False
+    place: Annotated[
+        Literal["after", "inside"], "The context joins after the recurrence, or inside it."
+    ] = "after"
+    feed: Annotated[bool, "The cell reads the last step's features too (input feeding)."] = False
+    units: Annotated[Units, "What the source is read in, and the target if it says no other."] = (
+        "subwords"
+    )
+    target_units: Annotated[Literal["", "characters", "words", "subwords"], "The target's."] = ""
+    joint: Annotated[bool, "Source and target share their symbols."] = False
+    min_count: Annotated[int, "Rarer symbols are unknown ones."] = 1
+    max_symbols: Annotated[int, "At most so many symbols, the most frequent; 0: all."] = 0
+    reverse: Annotated[bool, "Read the source from its end (Sutskever et al. 2014)."] = False
+    tied: Annotated[
+        Literal["none", "output", "all"],
+        "The softmax reads the target's table; all: the source has that table too.",
+    ] = "none"
+    smoothing: Annotated[float, "Share of the probability spread over all symbols."] = 0.1
+    symbol_dropout: Annotated[float, "Symbols taken for unknown ones in training."] = 0.0
+    forcing: Annotated[
+        Literal["full", "linear", "exponential", "sigmoid"],
+        "How the decoder is weaned from the right symbols while it trains.",
+    ] = "full"
+    forcing_end: Annotated[float, "How often it still gets them at the end."] = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.decoder_cell:
+            object.__setattr__(self, "decoder_cell", lasting_name(self.decoder_cell))
+        for name in ("smoothing", "symbol_dropout"):
+            check_probability(f"model.{name}", getattr(self, name))
+        check_forcing(self.forcing, self.forcing_end)
+        for name in ("decoder_hidden", "decoder_layers", "attention_size"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"model.{name} is 0 or more, not {getattr(self, name)}")
+        self.check_attention()
+        self.check_symbols()
+        if self.architecture == "transformer":
+            self.check_transformer()
+
+    def check_attention(self) -> None:
+        if self.heads < 1:
+            raise ValueError(f"model.heads is at least 1, not {self.heads}")
+        if self.attention == "none" and (self.place == "inside" or self.feed or self.heads > 1):
+            raise ValueError(
+                "model.place=inside, model.feed and model.heads are about attention: "
+                "set model.attention too"
+            )
+        if self.attention == "location" and not self.attention_size:
+            raise ValueError(
+                "attention by location needs a longest source: model.attention_size=100"
+            )
+        if self.place == "inside" and self.feed:
+            raise ValueError(
+                "with the context inside the recurrence there is no input feeding: drop model.feed"
+            )
+
+    def check_symbols(self) -> None:
+        if self.tied != "none" and self.embedding == 0:
+            raise ValueError("a one-hot table cannot be the softmax's too: drop model.tied")
+        if self.tied == "all" and not self.joint:
+            raise ValueError("one table for both sides needs the same symbols: model.joint=true")
+        if self.joint and self.target_units not in ("", self.units):
+            raise ValueError(
+                f"the same symbols for {self.units} and {self.target_units} cannot be: drop "
+                "model.joint, or model.target_units"
+            )
+
+    def check_transformer(self) -> None:
+        if self.forcing != "full":
+            raise ValueError("a transformer reads all steps at once: model.forcing=full")
+        if not self.embedding or self.embedding % self.heads:
+            raise ValueError(
+                f"a transformer's size is model.embedding ({self.embedding}), a multiple of "
+                f"model.heads ({self.heads})"
+            )
+        if self.vectors:
+            raise ValueError("a transformer here takes no pretrained vectors: drop model.vectors")
+
+    @property
+    def features(self) -> int:
+        """What the softmax reads."""
+        return self.embedding if self.tied != "none" else self.decoder_hidden or self.hidden
+
+    def decoder(self) -> Stack:
+        """The decoder's own cell and layers."""
+        names = Stack.__dataclass_fields__
+        own = {name: getattr(self, name) for name in names}
+        own |= {
+            "cell": self.decoder_cell or self.cell,
+            "hidden": self.decoder_hidden or self.hidden,
+            "layers": self.decoder_layers or self.layers,
+        }
+        return Stack(**own)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A pair as numbers: the source with its tag before it and END after it, and the target."""
+
+    source: list[int]
+    target: list[int]
+
+    @property
+    def length(self) -> int:
+        return max(len(self.source), len(self.target) + 1)
+
+
+@dataclass(frozen=True)
+class PairBatch:
+    """Sources (S, B) with their lengths `read` (B,), and START .. END of the targets, (T, B)."""
+
+    source: Tensor
+    read: Tensor
+    target: Tensor
+    lengths: Tensor
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return max(len(self.source), len(self.target)), self.source.shape[1]
+
+    def to(self, device: Any) -> "PairBatch":
+        parts = (self.source, self.read, self.target, self.lengths)
+        return PairBatch(*(part.to(device) for part in parts))
+
+
+class Translator(Model):
+    """`Translator.learn(settings, pairs)` makes one for the data; see `unspool.models.search`.
+
+    `longest` is the number of symbols in the longest target that it has learned from.
+    """
+
+    settings: TranslatorSettings
+
+    def __init__(
+        self,
+        settings: TranslatorSettings,
+        source: Codec,
+        target: Codec,
+        tags: Sequence[str] = (),
+        longest: int = 100,
+    ):
+        super().__init__()
+        self.settings, self.source, self.target = settings, source, target
+        self.tags, self.longest = list(tags), longest
+        self.net = _network(settings, len(source.vocabulary), len(target.vocabulary), len(tags))
+        self.forcing = 1.0
+
+    @classmethod
+    def learn(cls, settings: TranslatorSettings, pairs: Sequence[Pair]) -> Self:
+        """A model with the symbols and tags of these pairs, not yet trained."""
+        sources, targets = [pair.source for pair in pairs], [target_of(pair) for pair in pairs]
+        limits: dict[str, Any] = {
+            "min_count": settings.min_count,
+            "max_size": settings.max_symbols or None,
+        }
+        if settings.joint:
+            source = target = learn_codec(settings.units, sources + targets, **limits)
+        else:
+            source = learn_codec(settings.units, sources, **limits)
+            target = learn_codec(settings.target_units or settings.units, targets, **limits)
+        tags = sorted({pair.tag for pair in pairs if pair.tag is not None})
+        settings, table = with_vectors(settings, source.vocabulary)
+        longest = max(len(target.encode(text)) for text in targets)
+        model = cls(settings, source, target, tags, longest)
+        if table is not None:
+            model.net.embed.weight.data[: len(table)] = table
+        return model
+
+    def assets(self) -> dict[str, Any]:
+        found = {"tags": self.tags, "longest": self.longest}
+        if self.settings.joint:
+            return found | {"text": self.source.to_json()}
+        return found | {"source": self.source.to_json(), "target": self.target.to_json()}
+
+    @classmethod
+    def build(cls, settings: TranslatorSettings, assets: dict[str, Any]) -> Self:
+        names = ("text", "text") if settings.joint else ("source", "target")
+        source, target = (codec_from_json(assets[name]) for name in names)
+        return cls(settings, source, target, assets["tags"], assets["longest"])
+
+    def proceed(self, done: float) -> None:
+        """Training has come so far: teacher forcing fades with it."""
+        self.forcing = forced(self.settings.forcing, done, self.settings.forcing_end)
+
+    def loss(self, batch: PairBatch, carried: Any = None) -> Loss:
+        """Of every symbol after START, END among them; smoothed in training only."""
+        forcing = self.forcing if self.training else 1.0
+        scores, right = self.predicted(batch, forcing)
+        smoothing = self.settings.smoothing if self.training else 0.0
+        total = nn.functional.cross_entropy(
+            scores, right, reduction="sum", label_smoothing=smoothing
+        )
+        return Loss(total, len(right))
+
+    def predicted(self, batch: PairBatch, forcing: float = 1.0) -> tuple[Tensor, Tensor]:
+        """Scores (N, V) and what is right (N,), at all places of all targets, padding left out."""
+        source, inputs = batch.source, batch.target[:-1]
+        if self.training and self.settings.symbol_dropout:
+            source, inputs = (self.forget(ids) for ids in (source, inputs))
+        encoded = self.net.encode(source, batch.read)
+        features = self.net.features(encoded, inputs, forcing)
+        steps = torch.arange(len(inputs), device=inputs.device)
+        inside = steps[:, None] < batch.lengths - 1
+        return self.net.scores(features[inside]), batch.target[1:][inside]
+
+    def forget(self, ids: Tensor) -> Tensor:
+        """Some symbols, not those that begin or end a text, become unknown ones."""
+        drop = torch.rand(ids.shape, device=ids.device) < self.settings.symbol_dropout
+        return ids.masked_fill(drop & (ids > UNK), UNK)
+
+    def rows(self, pair: Pair) -> Rows:
+        """A pair as numbers; a source without target has an empty one."""
+        target = [] if pair.target is None else self.target.encode(pair.target)
+        return Rows(self.source_row(pair.source, pair.tag, pair.where), target)
+
+    def source_row(self, text: str, tag: str | None, where: str = "") -> list[int]:
+        ids = self.source.encode(text)
+        if self.settings.reverse:
+            ids.reverse()
+        start = [] if tag is None and not self.tags else [self.tag_id(tag, where)]
+        row = [*start, *ids, END]
+        if self.settings.attention == "location":
+            row = row[: self.settings.attention_size]
+        return row
+
+    def tag_id(self, tag: str | None, where: str = "") -> int:
+        """Tags come after the symbols of the source."""
+        place = f"{where}: " if where else ""
+        if not self.tags:
+            raise ValueError(f"{place}this model has learned no tags, and {tag!r} was given")
+        if tag not in self.tags:
+            known = ", ".join(self.tags)
+            what = "no tag is given" if tag is None else f"{tag!r} is not a tag that it knows"
+            raise ValueError(f"{place}{what}; the model has learned {known}")
+        return len(self.source.vocabulary) + self.tags.index(tag)
+
+    def collate(self, rows: Sequence[Rows]) -> PairBatch:
+        source, read = pad([row.source for row in rows])
+        target, lengths = pad([[START, *row.target, END] for row in rows])
+        return PairBatch(source, read, target, lengths)
+
+    def log_probs(self, pairs: Sequence[Pair]) -> list[float]:
+        """log p(target | source) of each pair, END counted."""
+        rows = [self.rows(pair) for pair in pairs]
+        found = [0.0] * len(rows)
+        with self.answering():
+            for places, some in in_order(rows, [row.length for row in rows], BUDGET):
+                batch = self.collate(some).to(self.device)
+                scores, right = self.predicted(batch)
+                own = scores.log_softmax(-1).gather(1, right[:, None])[:, 0]
+                inside = torch.arange(len(batch.target) - 1, device=self.device)[:, None]
+                inside = inside < batch.lengths - 1
+                table = torch.zeros(inside.shape, dtype=own.dtype, device=self.device)
+                table[inside] = own
+                for place, value in zip(places, table.sum(0).tolist(), strict=True):
+                    found[place] = value
+        return found
+
+    def alignment(self, pair: Pair) -> Tensor:
+        """How much each symbol of the target (END too) looked at each of the source, (T, S).
+
+        The source's symbols stand as they are read: tag, text (reversed if so), END.
+        """
+        batch = self.collate([self.rows(pair)]).to(self.device)
+        with self.answering():
+            encoded = self.net.encode(batch.source, batch.read)
+            return self.net.alignment(encoded, batch.target[:-1])[0]
+
+    def symbols(self, pair: Pair) -> tuple[list[str], list[str]]:
+        """The names of the rows and columns of `alignment`: source, then target."""
+        source = self.source.tokens(pair.source)
+        if self.settings.reverse:
+            source.reverse()
+        tag = [] if not self.tags else [f"<{pair.tag}>"]
+        source = [*tag, *source, "<end>"][: len(self.rows(pair).source)]
+        return source, [*self.target.tokens(pair.target or ""), "<end>"]
+
+
+def _network(settings: TranslatorSettings, source: int, target: int, tags: int) -> Any:
+    if settings.architecture == "recurrent":
+        return Seq2Seq(settings, source, target, tags)
+    return Transformer(
+        source_symbols=source + tags,
+        target_symbols=target,
+        size=settings.embedding,
+        layers=settings.layers,
+        heads=settings.heads,
+        dropout=settings.dropout,
+        tied=settings.tied,
+    )
+
+
+def target_of(pair: Pair) -> str:
+    if pair.target is None:
+        raise ValueError(f"{pair.where}: the translation is missing")
+    return pair.target

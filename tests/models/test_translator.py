@@ -1,0 +1,228 @@
+"""The translator: learning, searching, and an answer for every line."""
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from unspool.data.labelled import Labelled
+from unspool.data.pairs import Pair
+from unspool.models.language_model import LanguageModel, LanguageModelSettings
+from unspool.models.search import Search, noisy_channel, translate
+from unspool.models.translator import Translator, TranslatorSettings
+from unspool.train import Training, fit
+from unspool.train.tasks import find_task
+from unspool.train.tasks.translate import TranslateData
+
+SMALL = TranslatorSettings(
+    hidden=32,
+    embedding=16,
+    dropout=0.0,
+    input_dropout=0.0,
+    units="characters",
+    cell="gru",
+    smoothing=0.0,
+)
+
+
+def mirrored(count: int = 300, seed: int = 0) -> list[Pair]:
+    """Short strings and the same from their end."""
+    draw = random.Random(seed)
+    texts = ["".join(draw.choices("abcd", k=draw.randint(1, 5))) for _ in range(count)]
+    return [Pair(text, text[::-1], None, f"line {k}") for k, text in enumerate(texts, 1)]
+
+
+def trained(
+    settings: TranslatorSettings, pairs: list[Pair], epochs: int = 25, lr: float = 0.01
+) -> Translator:
+    torch.manual_seed(0)
+    model = Translator.learn(settings, pairs)
+    train = Training(epochs=epochs, batch=200, lr=lr)
+    config: Any = type("Config", (), {"train": train})
+    fit(model, find_task("translate").batches(model, pairs, config), train)
+    return model
+
+
+@pytest.fixture(scope="module")
+def mirror() -> Translator:
+    return trained(SMALL, mirrored())
+
+
+def test_it_learns_to_mirror(mirror: Translator) -> None:
+    fresh = mirrored(100, seed=5)
+    said = [found.text for found in translate(mirror, [pair.source for pair in fresh])]
+    right = sum(text == pair.target for text, pair in zip(said, fresh, strict=True))
+    assert right >= 95
+
+
+def test_attention_finds_the_mirror_image(mirror: Translator) -> None:
+    pair = Pair("abcd", "dcba", None, "")
+    weights = mirror.alignment(pair)
+    source, target = mirror.symbols(pair)
+    assert source == ["a", "b", "c", "d", "<end>"]
+    assert target == ["d", "c", "b", "a", "<end>"]
+    assert weights.shape == (5, 5)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(5))
+
+
+def test_an_answer_for_every_line(mirror: Translator) -> None:
+    lines = ["ab", "", "xyz?", " ", "dcba" * 300, "ab", "\u200d\ufffd"]
+    found = translate(mirror, lines)
+    assert [one.source.source for one in found] == lines
+    assert found[0].best == found[5].best
+    shuffled = translate(mirror, lines[::-1])
+    assert [one.text for one in shuffled[::-1]] == [one.text for one in found]
+    assert translate(mirror, []) == []
+
+
+def test_the_score_is_that_of_the_text(mirror: Translator) -> None:
+    (found,) = translate(mirror, ["abca"], Search(width=4, nbest=4))
+    scores = [one.score for one in found.best]
+    assert scores == sorted(scores, reverse=True)
+    assert len(found.best) == 4
+    pairs = [Pair("abca", one.text, None, "") for one in found.best if one.finished]
+    said = [one.log_prob for one in found.best if one.finished]
+    # The search never says UNK, PAD or START, so its numbers are a little higher.
+    assert mirror.log_probs(pairs) == pytest.approx(said, abs=0.02)
+
+
+def test_a_batch_of_sentences_is_each_of_them() -> None:
+    torch.manual_seed(1)
+    pairs = mirrored(64, seed=2)
+    model = Translator.learn(replace(SMALL, bidirectional=True), pairs).double()
+    together = translate(model, [pair.source for pair in pairs], Search(4, 4))
+    for pair, found in zip(pairs, together, strict=True):
+        (alone,) = translate(model, [pair.source], Search(4, 4))
+        assert [one.tokens for one in alone.best] == [one.tokens for one in found.best]
+
+
+def test_tags_ask_for_a_language() -> None:
+    """One model, two languages: the same string, or the same backwards."""
+    pairs = [
+        Pair(pair.source, text, tag, pair.where)
+        for pair in mirrored(200)
+        for tag, text in (("same", pair.source), ("back", pair.target))
+    ]
+    model = trained(replace(SMALL, joint=True, tied="all"), pairs)
+    assert model.tags == ["back", "same"]
+    for tag, text in (("same", "abca"), ("back", "acba")):
+        assert translate(model, ["abca"], tag=tag)[0].text == text
+    assert model.symbols(Pair("a", "a", "same", ""))[0] == ["<same>", "a", "<end>"]
+    with pytest.raises(ValueError, match="no tag is given; the model has learned back, same"):
+        translate(model, ["abca"])
+    with pytest.raises(ValueError, match="'sam' is not a tag that it knows"):
+        translate(model, ["abca"], tag="sam")
+
+
+def test_a_model_without_tags_refuses_one(mirror: Translator) -> None:
+    with pytest.raises(ValueError, match="has learned no tags, and 'en' was given"):
+        translate(mirror, ["abca"], tag="en")
+
+
+def test_the_source_can_be_read_from_its_end() -> None:
+    pairs = mirrored(20)
+    model = Translator.learn(replace(SMALL, reverse=True), pairs)
+    plain = Translator.learn(SMALL, pairs)
+    (*row, end), (*other, same) = (m.source_row("abc", None) for m in (model, plain))
+    assert (row, end) == (other[::-1], same)
+
+
+def test_smoothing_is_for_training_only() -> None:
+    pairs = mirrored(5)
+    torch.manual_seed(0)
+    model = Translator.learn(replace(SMALL, smoothing=0.3), pairs)
+    batch = model.collate([model.rows(pair) for pair in pairs])
+    scores, right = model.predicted(batch)
+    log_probs = scores.log_softmax(-1)
+    own = -log_probs.gather(1, right[:, None]).sum()
+    spread = -log_probs.mean(-1).sum()
+    torch.testing.assert_close(model.loss(batch).total, 0.7 * own + 0.3 * spread)
+    torch.testing.assert_close(model.eval().loss(batch).total, own)
+
+
+def test_the_same_symbols_and_separate_ones() -> None:
+    pairs = [Pair("ab", "x y", None, ""), Pair("b", "y z z", None, "")]
+    model = Translator.learn(replace(SMALL, target_units="words"), pairs)
+    assert model.source.units == "characters"
+    assert model.target.units == "words"
+    joint = Translator.learn(replace(SMALL, joint=True), pairs)
+    assert joint.source is joint.target
+    for made in (model, joint):
+        again = Translator.build(made.settings, made.assets())
+        assert again.source == made.source
+        assert again.target == made.target
+        again.load_state_dict(made.state_dict())
+
+
+@pytest.mark.parametrize("kind", ["linear", "exponential", "sigmoid"])
+def test_forcing_follows_the_training(kind: str) -> None:
+    model = trained(replace(SMALL, forcing=kind, forcing_end=0.2), mirrored(40), epochs=3)
+    assert 0.2 < model.forcing < 0.5
+
+
+def test_a_transformer_is_a_translator_too() -> None:
+    settings = replace(
+        SMALL, architecture="transformer", heads=2, embedding=32, layers=2, tied="all", joint=True
+    )
+    model = trained(settings, mirrored(), epochs=30, lr=0.003)
+    found = translate(model, ["abca", "dd"], Search(2))
+    assert [one.text for one in found] == ["acba", "dd"]
+    assert model.alignment(Pair("ab", "ba", None, "")).shape == (3, 3)
+
+
+def test_bayes_prefers_what_is_fluent(mirror: Translator) -> None:
+    """An n-best list is sorted by log p(y) + log p(x | y)."""
+    language = LanguageModel.learn(
+        LanguageModelSettings(lines=True, hidden=8, embedding=4, layers=1),
+        [Labelled("abcd", None, "")],
+    )
+    found = translate(mirror, ["ab", "cda"], Search(4, 4))
+    for ranked, one in zip(noisy_channel(found, language, mirror), found, strict=True):
+        totals = [r.score for r in ranked]
+        assert totals == sorted(totals, reverse=True)
+        assert {r.hypothesis.text for r in ranked} == {b.text for b in one.best}
+        best = ranked[0]
+        pair = Pair(best.hypothesis.text, one.source.source, None, "")
+        (backwards,) = mirror.log_probs([pair])
+        assert best.score == pytest.approx(best.language + backwards, abs=1e-4)
+    stream = LanguageModel.learn(LanguageModelSettings(), [Labelled("abcd", None, "")])
+    with pytest.raises(ValueError, match="one of lines"):
+        noisy_channel(found, stream, mirror)
+
+
+def test_several_right_answers_are_one_question(mirror: Translator) -> None:
+    pairs = [Pair("ab", "ba", None, ""), Pair("ab", "wrong", None, ""), Pair("c", "x", None, "")]
+    data = TranslateData(measure="error")
+    scores = find_task("translate").measure(mirror, pairs, data)
+    assert list(scores) == ["error", "perplexity"]
+    assert scores["error"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("settings", "hint"),
+    [
+        ({"attention": "none", "feed": True}, "about attention"),
+        ({"attention": "location"}, "longest source"),
+        ({"place": "inside", "feed": True}, "drop model.feed"),
+        ({"tied": "all"}, "model.joint=true"),
+        ({"tied": "output", "embedding": 0}, "one-hot"),
+        ({"joint": True, "target_units": "words"}, "cannot be"),
+        ({"architecture": "transformer", "heads": 3}, "multiple of"),
+        ({"architecture": "transformer", "forcing": "linear"}, "all steps at once"),
+        ({"heads": 0}, "at least 1"),
+        ({"decoder_layers": -1}, "0 or more"),
+        ({"decoder_cell": "gur"}, "did you mean gru"),
+    ],
+)
+def test_settings_that_cannot_be(settings: dict[str, Any], hint: str) -> None:
+    with pytest.raises(ValueError, match=hint):
+        replace(SMALL, **settings)
+
+
+def test_a_beam_that_cannot_be() -> None:
+    with pytest.raises(ValueError, match="widen the beam"):
+        Search(width=2, nbest=3)
+    with pytest.raises(ValueError, match="1 place or more"):
+        Search(width=0)
