@@ -36,6 +36,13 @@ from unspool.train.optimise import clip_norm, make_optimiser
 from unspool.train.tasks import find_task
 
 INSIDE = {"model": {"place": "inside", "attention": "additive"}}
+LARGE: dict[str, Any] = {}  # as in quality_translate.py: 13 million parameters, about 200 rows
+SMALL: dict[str, Any] = {  # as in tutorials: 32 rows or so
+    "model": {
+        "embedding": 128, "hidden": 128, "decoder_hidden": 128, "layers": 1, "max_symbols": 4000,
+    },
+    "train": {"batch": 600},
+}  # fmt: skip
 WARM = {"train": {"epochs": 1, "batch": 2000, "lr": 2e-3, "warmup": 100}}  # where there is no FILE
 
 
@@ -112,16 +119,18 @@ def compare(sides: list[Callable[[], float]], rounds: int) -> tuple[float, float
     return mine, theirs, statistics.median(a / b for a, b in found)
 
 
-def training(pairs: list[Any], rounds: int) -> dict[str, tuple[float, float, float]]:
+def training(
+    pairs: list[Any], size: dict[str, Any], rounds: int
+) -> dict[str, tuple[float, float, float]]:
     found = {}
     for name, how in (("after", {}), ("loop", {"loop": True}), ("inside", {"inside": True})):
-        config = make_config("translate", MULTI30K, INSIDE if name == "inside" else {})
+        config = make_config("translate", MULTI30K, size, INSIDE if name == "inside" else {})
         torch.manual_seed(0)
         model = Translator.learn(config.model, pairs)
         hand = by_hand(model, **how)
         torch.nn.init.zeros_(hand.out.bias)  # -inf has no gradient to smooth with
         epoch = find_task("translate").batches(model, pairs, config).epoch(0)
-        batches = [epoch[k] for k in range(4)]
+        batches = [epoch[k] for k in range(4 if size is LARGE else 20)]
 
         def ours(batch: PairBatch, model: Any = model) -> Tensor:
             return model.loss(batch).mean
@@ -132,7 +141,7 @@ def training(pairs: list[Any], rounds: int) -> dict[str, tuple[float, float, flo
             return hand.loss(batch.source, batch.read, said[:-1], said[1:])
 
         sides = [updates(model, ours, batches), updates(hand, theirs, batches)]
-        found[f"training, {name}"] = compare(sides, rounds)
+        found[name] = compare(sides, rounds)
     return found
 
 
@@ -194,7 +203,9 @@ def main() -> None:
     print(f"in training, sentences in search\n{'':<24}{'ours':>10}{'torch.nn':>10}{'ratio':>8}")
     results: dict[str, tuple[float, float, float]] = {}
     results |= searching(pairs, test, args.weights, args.rounds)
-    results |= training(pairs, args.rounds)
+    for name, size in (("small", SMALL), ("large", LARGE)):
+        found = training(pairs, size, args.rounds)
+        results |= {f"training, {name}, {how}": speeds for how, speeds in found.items()}
     for name, (mine, theirs, ratio) in results.items():
         print(f"{name:<24}{mine:>10,.1f}{theirs:>10,.1f}{ratio:>8.2f}", flush=True)
     if args.json:

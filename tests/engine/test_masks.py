@@ -4,7 +4,9 @@ import pytest
 import torch
 
 import unspool as us
+from unspool.engine.masks import chance
 from unspool.equations.rewrite import recurrent_operands
+from unspool.layers.drop import Drop
 
 
 def test_zoneout_keeps_where_the_mask_is_one() -> None:
@@ -125,3 +127,33 @@ def test_drawn_masks_have_the_right_shares() -> None:
 def test_probabilities_are_checked(p: float) -> None:
     with pytest.raises(ValueError, match="recurrent is a probability, at least 0 and below 1"):
         us.draw_masks(us.cells.GRU(3, 4), torch.zeros(1, 1, 3), recurrent=p)
+
+
+@pytest.mark.parametrize("p", [0.0, 1e-7, 0.001, 0.3, 0.5, 0.97, 0.9999])
+def test_chances_are_what_they_say(p: float) -> None:
+    """The share, in every place within the 64 bits that four entries come from."""
+    torch.manual_seed(0)
+    found = chance((250_001, 4), p, torch.zeros(()))
+    assert found.dtype == torch.bool
+    spread = (p * (1 - p) / 250_001) ** 0.5
+    for share in found.double().mean(0).tolist():
+        assert share == pytest.approx(p, abs=5 * spread + 2**-16)
+
+
+def test_chances_of_neighbours_are_independent() -> None:
+    torch.manual_seed(0)
+    entries = chance((40_000, 8), 0.4, torch.zeros(())).double()
+    assert (torch.corrcoef(entries.t()) - torch.eye(8)).abs().max() < 0.03
+
+
+def test_drop_keeps_the_mean_and_is_off_in_evaluation() -> None:
+    torch.manual_seed(0)
+    xs = torch.ones(300, 400, requires_grad=True)
+    layer = Drop(0.3)
+    ys = layer(xs)
+    assert ys.unique().tolist() == pytest.approx([0, 1 / 0.7])
+    assert ys.mean().item() == pytest.approx(1, abs=0.02)
+    ys.sum().backward()
+    assert xs.grad is not None
+    assert xs.grad.equal(ys.detach())
+    assert layer.eval()(xs) is xs

@@ -3,6 +3,7 @@
 Draw anew for every call of `unfold`: in truncated backpropagation, for every chunk.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -51,11 +52,7 @@ def draw_masks(
     if not hasattr(cell, "state_sizes"):
         raise ValueError(f"masks are drawn for a cell with sizes, not for {cell!r}")
     sizes: Mapping[str, int] = cell.state_sizes
-    keep = {
-        s: (torch.rand(T, B, n, device=xs.device) < zoneout).to(xs.dtype)
-        for s, n in sizes.items()
-        if zoneout
-    }
+    keep = {s: chance((T, B, n), zoneout, xs).to(xs.dtype) for s, n in sizes.items() if zoneout}
     if not (recurrent or weights):
         return Masks(keep)
     bound = _equations_needed(cell)
@@ -80,8 +77,20 @@ def check_probability(name: str, p: float) -> None:
 
 def keep_mask(shape: tuple[int, ...], p: float, like: Tensor) -> Tensor:
     """0 with probability p, else 1 / (1 - p)."""
-    kept = torch.rand(shape, device=like.device) >= p
-    return (kept / (1 - p)).to(like.dtype)
+    return chance(shape, 1 - p, like).to(like.dtype).mul_(1 / (1 - p))
+
+
+def chance(shape: tuple[int, ...], p: float, like: Tensor) -> Tensor:
+    """True with probability p, to the nearest 1/65536, on the device of `like`.
+
+    On a CPU random numbers are dear, and one of 64 bits is enough for four entries.
+    """
+    if like.device.type != "cpu":
+        return torch.rand(shape, device=like.device) < p
+    count = math.prod(shape)
+    words = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+    below = min(round(p * 2**16) - 2**15, 2**15 - 1)
+    return (words.view(torch.int16)[:count] < below).view(shape)
 
 
 def _equations_needed(cell: Any) -> Bound:

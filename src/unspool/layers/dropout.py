@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from unspool.engine.masks import (
     Masks,
@@ -12,6 +12,7 @@ from unspool.engine.masks import (
     expected_masks,
     keep_mask,
 )
+from unspool.layers.drop import drop
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Dropout:
             check_probability(kind.name, getattr(self, kind.name))
 
     def drop_between(self, ys: Tensor, training: bool) -> Tensor:
-        return nn.functional.dropout(ys, self.between, training)
+        return drop(ys, self.between, training)
 
     def input_mask(self, xs: Tensor, training: bool) -> Tensor | None:
         """A factor for every step's input, (B, I)."""

@@ -14,6 +14,8 @@ from itertools import chain
 import torch
 from torch import Tensor, nn
 
+from unspool.layers.drop import drop
+
 Gram = tuple[int, ...]
 
 
@@ -61,7 +63,7 @@ class Bag(nn.Module):
         starts = torch.tensor([0, *map(len, rows)], device=device).cumsum(0)[:-1]
         kept = torch.ones(len(flat), dtype=self.weight.dtype, device=device)
         if self.training:
-            kept = nn.functional.dropout(kept, self.dropout)
+            kept = drop(kept, self.dropout, True)
         return nn.functional.embedding_bag(
             flat, self.weight, starts, mode="sum", per_sample_weights=kept
         )

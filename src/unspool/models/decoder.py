@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from unspool.attention import Attention, Memory
 from unspool.decode import State, Step
+from unspool.layers.drop import Drop
 from unspool.layers.embedding import Embedding
 from unspool.models.bridge import sizes_of
 from unspool.models.stack import full, half_backend, run
@@ -63,8 +64,8 @@ class Decoder(nn.Module):
             )
         self.fed = self.features if fed else 0
         self.combine = nn.Linear(context + self.layers.output_size, self.features)
-        self.input_dropout = nn.Dropout(settings.input_dropout)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.input_dropout = Drop(settings.input_dropout)
+        self.dropout = Drop(settings.dropout)
         self.bias = nn.Parameter(torch.zeros(symbols))
         self.out = None
         self.gain = 1.0

@@ -23,6 +23,7 @@ from unspool.data.labelled import Labelled
 from unspool.data.streams import Piece
 from unspool.engine.masks import check_probability
 from unspool.layers import Recurrent
+from unspool.layers.drop import Drop
 from unspool.layers.embedding import Embedding
 from unspool.models.model import Loss, Model
 from unspool.models.ngram import KneserNey
@@ -106,8 +107,8 @@ class LanguageModel(Model):
         inputs = size + (settings.class_size if classes else 0)
         self.forwards = settings.build(inputs, False)
         self.backwards = settings.build(inputs, False) if settings.direction == "both" else None
-        self.input_dropout = nn.Dropout(settings.input_dropout)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.input_dropout = Drop(settings.input_dropout)
+        self.dropout = Drop(settings.dropout)
         hidden = self.forwards.output_size
         narrow = settings.tied and hidden != size
         self.narrow = nn.Linear(hidden, size, bias=False) if narrow else nn.Identity()

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from unspool.attention import AttentionPooling
+from unspool.layers.drop import Drop
 from unspool.models.bag import Bag
 from unspool.models.stack import ends, run
 from unspool.text import UNK, Vocabulary
@@ -49,8 +50,8 @@ class Reader(nn.Module):
         size = self.layers.output_size
         pooled = settings.pool == "attention"
         self.attention = AttentionPooling(size, settings.queries) if pooled else None
-        self.input_dropout = nn.Dropout(settings.input_dropout)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.input_dropout = Drop(settings.input_dropout)
+        self.dropout = Drop(settings.dropout)
         self.out = nn.Linear(size * (settings.queries if pooled else 1), outputs)
         self.bag = Bag(grams, outputs, settings.dropout) if settings.ngrams else None
 

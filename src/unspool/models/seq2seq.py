@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from unspool.attention import Memory
 from unspool.decode import State, Step
+from unspool.layers.drop import Drop
 from unspool.layers.embedding import Embedding
 from unspool.models.bridge import EncoderBridge
 from unspool.models.decoder import Decoder
@@ -43,8 +44,8 @@ class Seq2Seq(nn.Module):
         table = self.embed if shared else None
         self.decoder = Decoder(settings, target_symbols, size, table)
         self.bridge = EncoderBridge(self.encoder, self.decoder.layers)
-        self.input_dropout = nn.Dropout(settings.input_dropout)
-        self.memory_dropout = nn.Dropout(settings.dropout)
+        self.input_dropout = Drop(settings.input_dropout)
+        self.memory_dropout = Drop(settings.dropout)
         self.gain = self.decoder.gain if shared else 1.0
 
     def encode(self, ids: Tensor, lengths: Tensor) -> Encoded:

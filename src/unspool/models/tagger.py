@@ -17,6 +17,7 @@ from unspool.data.batches import in_order
 from unspool.data.tagged import Tagged
 from unspool.engine.masks import check_probability
 from unspool.layers import Recurrent
+from unspool.layers.drop import Drop
 from unspool.layers.embedding import Embedding
 from unspool.models.crf import CRF, iob2_transitions
 from unspool.models.language_model import LanguageModel
@@ -111,8 +112,8 @@ class Tagger(Model):
         if context is not None:
             context.requires_grad_(False)
             size += context.vector_size
-        self.input_dropout = nn.Dropout(settings.input_dropout)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.input_dropout = Drop(settings.input_dropout)
+        self.dropout = Drop(settings.dropout)
         self.layers = settings.build(size, settings.bidirectional)
         self.out = nn.Linear(self.layers.output_size, len(self.tags))
         self.crf = None
@@ -246,7 +247,7 @@ class _Spelling(nn.Module):
     def __init__(self, settings: TaggerSettings, symbols: int):
         super().__init__()
         self.embed = Embedding(symbols, settings.characters)
-        self.dropout = nn.Dropout(settings.input_dropout)
+        self.dropout = Drop(settings.input_dropout)
         with sizes_named(settings.characters):
             self.layers = Recurrent(
                 find_cell(settings.cell),

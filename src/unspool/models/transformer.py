@@ -16,6 +16,7 @@ from torch.nn.functional import linear, scaled_dot_product_attention
 
 from unspool.decode import State, Step
 from unspool.engine.masks import check_probability
+from unspool.layers.drop import Drop
 from unspool.layers.embedding import Embedding
 from unspool.models.stack import full
 from unspool.text import PAD, START, UNK
@@ -65,7 +66,7 @@ class Transformer(nn.Module):
         self.target = None if tied == "all" else _table(target_symbols, size)
         self.out = nn.Linear(size, target_symbols) if tied == "none" else None
         self.bias = None if tied == "none" else nn.Parameter(torch.zeros(target_symbols))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Drop(dropout)
         sizes = {"d_model": size, "nhead": heads, "dim_feedforward": 4 * size, "dropout": dropout}
         shared: dict[str, Any] = {**sizes, "batch_first": True, "norm_first": True}
         # Made one by one: nn.TransformerEncoder copies one layer, so that all would start alike.

@@ -22,7 +22,7 @@ def make_optimiser(model: nn.Module, settings: Training) -> torch.optim.Optimize
     if not groups:
         raise ValueError("nothing to train: the model has no parameter that takes a gradient")
     if settings.optimiser == "adamw":
-        return torch.optim.AdamW(groups, lr=settings.lr)
+        return torch.optim.AdamW(groups, lr=settings.lr, fused=True)
     return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum)
 
 
