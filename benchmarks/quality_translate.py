@@ -5,10 +5,10 @@
 
 DIR has the folders multi30k and cmudict (sources: docs/results.md). The jobs:
 
-    multi30k            one model for German to English and back, told which by a tag
-    multi30k-none       the same without attention
-    multi30k-transformer  a Transformer of about the same size, to compare with
-    cmudict             words to their sounds
+    multi30k              one model for German to English and back, told which by a tag
+    multi30k-transformer  a Transformer, to compare with
+    german, german-none   a small model from German to English, with attention and without
+    cmudict               words to their sounds
 
 `train` leaves OUT/JOB.json: what was said, and the weights in OUT/JOB; it goes on where it was
 stopped. Nothing is chosen on any score: the weights are those of the last epoch, averaged. `score`
@@ -43,6 +43,13 @@ MULTI30K: dict[str, Any] = {
         "average": "ema", "average_decay": 0.999, "save_seconds": 120.0,
     },
 }  # fmt: skip
+GERMAN: dict[str, Any] = {
+    "model": {
+        "embedding": 256, "hidden": 256, "decoder_hidden": 256, "layers": 1, "max_symbols": 5000,
+        "dropout": 0.3, "input_dropout": 0.2,
+    },
+    "train": {"epochs": 10, "batch": 2500, "warmup": 200, "precision": "bfloat16"},
+}  # fmt: skip
 CMUDICT: dict[str, Any] = {
     "model": {
         "units": "characters", "target_units": "words", "embedding": 256,
@@ -56,7 +63,10 @@ CMUDICT: dict[str, Any] = {
 }  # fmt: skip
 JOBS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "multi30k": (MULTI30K, {}),
-    "multi30k-none": (MULTI30K, {"model": {"attention": "none"}}),
+    "german": (MULTI30K, GERMAN),
+    "german-none": (
+        MULTI30K, {"model": GERMAN["model"] | {"attention": "none"}, "train": GERMAN["train"]},
+    ),
     "multi30k-transformer": (
         MULTI30K,
         {
@@ -87,7 +97,10 @@ def cmudict(data: Path, part: str) -> list[Pair]:
 def examples(job: str, data: Path) -> dict[str, list[Pair]]:
     if job == "cmudict":
         return {part: cmudict(data, part) for part in ("train", "dev")}
-    return {part: multi30k(data, part) for part in ("train", "val", "test_2016_flickr")}
+    parts = {part: multi30k(data, part) for part in ("train", "val", "test_2016_flickr")}
+    if job.startswith("german"):
+        return {name: [p for p in part if p.tag == "en"] for name, part in parts.items()}
+    return parts
 
 
 def train(job: str, data: Path, out: Path, device: str) -> None:

@@ -26,7 +26,7 @@ def score(data: Path, out: Path) -> None:
         else:
             for part in ("val", TEST):
                 sentences(data, part, said)
-    if {"multi30k", "multi30k-none"} <= set(found):
+    if {"german", "german-none"} <= set(found):
         with_and_without(data, found, out)
 
 
@@ -37,7 +37,10 @@ def texts(pairs: list[Pair], said: list[list[str]]) -> list[str]:
 
 
 def sentences(data: Path, part: str, said: dict[str, Any]) -> None:
+    said_tags = {tag for _, tag, _ in said[f"{part}, beam"]}
     for tag, name in NAMES.items():
+        if tag not in said_tags:
+            continue
         pairs = [pair for pair in multi30k(data, part) if pair.tag == tag]
         for how in ("greedy", "beam"):
             answers = texts(pairs, said[f"{part}, {how}"])
@@ -57,31 +60,26 @@ def sounds(data: Path, said: dict[str, Any]) -> None:
 
 def with_and_without(data: Path, found: dict[str, Any], out: Path) -> None:
     """What attention is worth, and whether it is worth more where sentences are long."""
-    lines: dict[str, list[tuple[float, float]]] = {}
-    for tag, name in NAMES.items():
-        pairs = [pair for pair in multi30k(data, TEST) if pair.tag == tag]
-        right = [pair.target or "" for pair in pairs]
-        ours, theirs = (
-            texts(pairs, found[job][f"{TEST}, beam"]) for job in ("multi30k", "multi30k-none")
-        )
-        gain = paired_bootstrap(right, ours, theirs, tokenize="none")
-        print(f"attention, {name}: {gain}")
-        lengths = [len(pair.source.split()) for pair in pairs]
-        order = sorted(range(len(pairs)), key=lambda k: lengths[k])
-        third = len(order) // 3
-        kept = [*order[:third], *order[-third:]]
-        inside = [k >= third for k in range(len(kept))]
-        parts = [[side[k] for k in kept] for side in (right, ours, theirs)]
-        more = contrast_groups(parts[0], parts[1], parts[2], inside, tokenize="none")
-        print(f"    longest third less shortest: {more}")
-        groups = [sum(length > edge for edge in BINS) for length in lengths]
-        for label, side in (("attention", ours), ("none", theirs)):
-            line = lines.setdefault(f"{name}, {label}", [])
-            for group in range(len(BINS) + 1):
-                here = [k for k in range(len(pairs)) if groups[k] == group]
-                mean = sum(lengths[k] for k in here) / len(here)
-                value = bleu([right[k] for k in here], [side[k] for k in here], tokenize="none")
-                line.append((mean, value.score))
+    pairs = [pair for pair in multi30k(data, TEST) if pair.tag == "en"]
+    right = [pair.target or "" for pair in pairs]
+    ours, theirs = (texts(pairs, found[job][f"{TEST}, beam"]) for job in ("german", "german-none"))
+    print(f"attention: {paired_bootstrap(right, ours, theirs, tokenize='none')}")
+    lengths = [len(pair.source.split()) for pair in pairs]
+    order = sorted(range(len(pairs)), key=lambda k: lengths[k])
+    third = len(order) // 3
+    kept = [*order[:third], *order[-third:]]
+    inside = [k >= third for k in range(len(kept))]
+    parts = [[side[k] for k in kept] for side in (right, ours, theirs)]
+    more = contrast_groups(parts[0], parts[1], parts[2], inside, tokenize="none")
+    print(f"longest third less shortest: {more}")
+    groups = [sum(length > edge for edge in BINS) for length in lengths]
+    lines: dict[str, list[tuple[float, float]]] = {"with attention": [], "without": []}
+    for group in range(len(BINS) + 1):
+        here = [k for k in range(len(pairs)) if groups[k] == group]
+        mean = sum(lengths[k] for k in here) / len(here)
+        for line, side in zip(lines.values(), (ours, theirs), strict=True):
+            value = bleu([right[k] for k in here], [side[k] for k in here], tokenize="none")
+            line.append((mean, value.score))
     picture = curves(lines, "words in the source", "BLEU", title="BLEU by length of the source")
     (out / "bleu-by-length.svg").write_text(picture, encoding="utf-8")
     print(f"drawn: {out / 'bleu-by-length.svg'}")

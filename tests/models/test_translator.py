@@ -71,6 +71,7 @@ def test_an_answer_for_every_line(mirror: Translator) -> None:
     lines = ["ab", "", "xyz?", " ", "dcba" * 300, "ab", "\u200d\ufffd"]
     found = translate(mirror, lines)
     assert [one.source.source for one in found] == lines
+    assert [one.text for one in found if not one.source.source.strip()] == ["", ""]
     assert found[0].best == found[5].best
     shuffled = translate(mirror, lines[::-1])
     assert [one.text for one in shuffled[::-1]] == [one.text for one in found]
@@ -226,3 +227,17 @@ def test_a_beam_that_cannot_be() -> None:
         Search(width=2, nbest=3)
     with pytest.raises(ValueError, match="1 place or more"):
         Search(width=0)
+
+
+def test_an_alignment_is_of_what_was_said() -> None:
+    """The pieces that a search puts together need not be those that the text is cut into."""
+    pairs = [Pair("abab", "abab abab", None, "")] * 3
+    model = Translator.learn(replace(SMALL, units="subwords", max_symbols=258), pairs)
+    whole = model.rows(pairs[0]).target
+    letters = [model.target.vocabulary.ids([one])[0] for one in "abab"]
+    assert len(letters) != len(model.target.encode("abab"))
+    assert model.target.decode(letters) == "abab"
+    for tokens in (whole, letters):
+        assert model.alignment(pairs[0], tokens).shape[0] == len(tokens) + 1
+        assert len(model.symbols(pairs[0], tokens)[1]) == len(tokens) + 1
+    assert model.alignment(pairs[0], whole).equal(model.alignment(pairs[0]))

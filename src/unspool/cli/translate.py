@@ -12,9 +12,8 @@ import typer
 
 from unspool.cli.app import Json, app
 from unspool.cli.use import Format, Run, Source, settings, speaking
-from unspool.data.pairs import Pair
 from unspool.draw import alignment_text
-from unspool.models.search import Search, Translated, Translation, noisy_channel, translate
+from unspool.models.search import Search, Translated, noisy_channel, translate
 from unspool.models.translator import Translator
 from unspool.train import load
 from unspool.train.runs import load_config
@@ -72,9 +71,9 @@ def as_text(model: Translator, found: Translated, number: int, align: bool) -> s
     else:
         lines = [f"{number}\t{one.score:.4f}\t{one_line(one.text)}" for one in found.best]
     if align:
-        pair = pair_of(found, found.best[0])
-        weights = model.alignment(pair).tolist()
-        lines.append(alignment_text(*model.symbols(pair), weights))
+        said = found.best[0].tokens
+        weights = model.alignment(found.source, said)
+        lines.append(alignment_text(*model.symbols(found.source, said), weights))
     return "\n".join(lines)
 
 
@@ -88,17 +87,12 @@ def as_object(model: Translator, found: Translated, align: bool) -> str:
             "finished": one.finished,
         }
         if align:
-            pair = pair_of(found, one)
-            read, said = model.symbols(pair)
-            weights = model.alignment(pair).tolist()
+            read, said = model.symbols(found.source, one.tokens)
+            weights = model.alignment(found.source, one.tokens).tolist()
             shown["alignment"] = {"source": read, "target": said, "weights": weights}
         best.append(shown)
     whole = {"source": found.source.source, "translations": best}
     return json.dumps(whole, ensure_ascii=False)
-
-
-def pair_of(found: Translated, one: Translation) -> Pair:
-    return replace(found.source, target=one.text)
 
 
 def one_line(text: str) -> str:

@@ -48,6 +48,9 @@ class Translation:
     tokens: list[int] = field(repr=False)
 
 
+NOTHING = Translation("", 0.0, 0.0, True, [])
+
+
 @dataclass(frozen=True)
 class Translated:
     """What was found for one source, the best first; the tree of the search if it was recorded."""
@@ -71,29 +74,29 @@ def translate(
 ) -> list[Translated]:
     """A translation of every source, in their order. `tag` is for those that bring none.
 
-    What a sentence becomes does not depend on those beside it. `on_done` hears how many
-    sentences of a batch are done, for a progress bar.
+    A blank source has a blank translation. What a sentence becomes does not depend on those
+    beside it. `on_done` hears how many sentences of a batch are done, for a progress bar.
     """
     search = search or Search()
     pairs = [_tagged(source, tag) for source in sources]
     rows = [model.source_row(pair.source, pair.tag, pair.where) for pair in pairs]
-    found: list[Translated | None] = [None] * len(pairs)
+    found = [Translated(pair, [NOTHING]) for pair in pairs]
     with model.answering():
         step = model.net.stepper()
-        lengths = [len(row) for row in rows]
-        for places in _batches(lengths):
+        for places in _batches([len(row) for row in rows], pairs):
             batch = [rows[k] for k in places]
             for place, best, tree in _search(model, step, search, places, batch):
                 found[place] = Translated(pairs[place], best, tree)
             if on_done is not None:
                 on_done(len(places))
-    return [one for one in found if one is not None]
+    return found
 
 
-def _batches(lengths: Sequence[int]) -> list[list[int]]:
+def _batches(lengths: Sequence[int], pairs: Sequence[Pair]) -> list[list[int]]:
     """Sentences of about the same length together, the longest first: memory that suffices for
-    them suffices for all."""
-    order = sorted(range(len(lengths)), key=lambda k: (-lengths[k], k))
+    them suffices for all. Blank ones are not searched."""
+    order = [k for k, pair in enumerate(pairs) if pair.source.strip()]
+    order.sort(key=lambda k: (-lengths[k], k))
     return [order[k : k + ROWS] for k in range(0, len(order), ROWS)]
 
 

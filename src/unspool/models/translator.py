@@ -1,7 +1,7 @@
 """The translator: a text in, a text out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self
 
 import torch
@@ -303,24 +303,31 @@ class Translator(Model):
                     found[place] = value
         return found
 
-    def alignment(self, pair: Pair) -> Tensor:
+    def alignment(self, pair: Pair, tokens: Sequence[int] | None = None) -> Tensor:
         """How much each symbol of the target (END too) looked at each of the source, (T, S).
 
-        The source's symbols stand as they are read: tag, text (reversed if so), END.
+        The target is that of the pair, or `tokens` as a search has said them. The source's
+        symbols stand as they are read: tag, text (reversed if so), END.
         """
-        batch = self.collate([self.rows(pair)]).to(self.device)
+        rows = self.rows(pair)
+        rows = rows if tokens is None else replace(rows, target=list(tokens))
+        batch = self.collate([rows]).to(self.device)
         with self.answering():
             encoded = self.net.encode(batch.source, batch.read)
             return self.net.alignment(encoded, batch.target[:-1])[0]
 
-    def symbols(self, pair: Pair) -> tuple[list[str], list[str]]:
+    def symbols(
+        self, pair: Pair, tokens: Sequence[int] | None = None
+    ) -> tuple[list[str], list[str]]:
         """The names of the rows and columns of `alignment`: source, then target."""
+        rows = self.rows(pair)
+        said = rows.target if tokens is None else list(tokens)
         source = self.source.tokens(pair.source)
         if self.settings.reverse:
             source.reverse()
         tag = [] if not self.tags else [f"<{pair.tag}>"]
-        source = [*tag, *source, "<end>"][: len(self.rows(pair).source)]
-        return source, [*self.target.tokens(pair.target or ""), "<end>"]
+        source = [*tag, *source, "<end>"][: len(rows.source)]
+        return source, [*self.target.vocabulary.tokens(said), "<end>"]
 
 
 def _network(settings: TranslatorSettings, source: int, target: int, tags: int) -> Any:

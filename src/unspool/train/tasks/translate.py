@@ -152,7 +152,7 @@ def score_texts(
         "error": rates.whole,
         "error_words": rates.words,
     }
-    return scores, f"{by_words.signature}\n{by_letters.signature}"
+    return scores, f"BLEU|{by_words.signature}\nchrF|{by_letters.signature}"
 
 
 def source_of(pair: Pair) -> tuple[str, str | None]:
