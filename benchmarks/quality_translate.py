@@ -68,14 +68,15 @@ JOBS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         MULTI30K, {"model": GERMAN["model"] | {"attention": "none"}, "train": GERMAN["train"]},
     ),
     "multi30k-transformer": (
-        MULTI30K,
         {
             "model": {
                 "architecture": "transformer", "embedding": 256, "layers": 4, "heads": 4,
-                "dropout": 0.3,
+                "units": "subwords", "joint": True, "max_symbols": 8000, "tied": "all",
+                "dropout": 0.3, "symbol_dropout": 0.1, "smoothing": 0.1,
             },
-            "train": {"lr": 1e-3, "warmup": 2000},
+            "train": MULTI30K["train"] | {"lr": 1e-3, "warmup": 2000},
         },
+        {},
     ),
     "cmudict": (CMUDICT, {}),
 }  # fmt: skip

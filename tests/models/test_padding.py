@@ -53,8 +53,19 @@ def language(**settings: Any) -> Any:
     return LanguageModel.learn(made, examples), examples
 
 
+def transformer() -> Any:
+    return paired(
+        TranslatorSettings(
+            architecture="transformer", units="characters", heads=2, embedding=6, dropout=0.0
+        )
+    )
+
+
 def translator(**settings: Any) -> Any:
-    made = TranslatorSettings(units="characters", **(SIZES | settings))
+    return paired(TranslatorSettings(units="characters", **(SIZES | settings)))
+
+
+def paired(made: TranslatorSettings) -> Any:
     pairs = [Pair(text, text[::2], tag, "here") for text, tag in zip(TEXTS, "abab", strict=True)]
     model = Translator.learn(made, pairs)
     return model, [model.rows(pair) for pair in pairs]
@@ -66,7 +77,7 @@ TRANSLATORS = {
     "translator, fed": lambda: translator(feed=True, layers=2, tied="all", joint=True),
     "translator, heads": lambda: translator(heads=2, attention="scaled_dot", reverse=True),
     "translator, none": lambda: translator(attention="none", decoder_cell="gru"),
-    "transformer": lambda: translator(architecture="transformer", heads=2),
+    "transformer": transformer,
 }
 CASES = {
     **{f"pool {p}": lambda p=p: classifier(pool=p) for p in ("last", "max", "mean")},

@@ -7,6 +7,7 @@ Scheduled sampling (Bengio et al. 2015). `done` is the share of the training tha
 import math
 
 FORCINGS = ("full", "linear", "exponential", "sigmoid")
+HALF = 0.5  # where forcing fades to if nothing else is said
 STEEPNESS = 10.0  # k of the inverse sigmoid, which begins at k / (k + 1)
 
 
@@ -31,6 +32,8 @@ def forced(kind: str, done: float, end: float) -> float:
 def check_forcing(kind: str, end: float) -> None:
     if kind not in FORCINGS:
         raise ValueError(f"model.forcing is one of {', '.join(FORCINGS)}, not {kind!r}")
+    if kind == "full" and end != HALF:
+        raise ValueError("model.forcing_end is where forcing fades to: set model.forcing too")
     if not 0 <= end <= 1:
         raise ValueError(f"model.forcing_end is a probability, from 0 to 1, not {end}")
     if kind == "exponential" and end == 0:

@@ -1,7 +1,7 @@
 """The translator: a text in, a text out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Annotated, Any, Literal, Self
 
 import torch
@@ -11,7 +11,7 @@ from unspool.cells.find import lasting_name
 from unspool.data.batches import in_order
 from unspool.data.pairs import Pair
 from unspool.engine.masks import check_probability
-from unspool.models.forcing import check_forcing, forced
+from unspool.models.forcing import HALF, check_forcing, forced
 from unspool.models.model import Loss, Model
 from unspool.models.seq2seq import Seq2Seq
 from unspool.models.stack import Stack, pad, with_vectors
@@ -20,6 +20,13 @@ from unspool.text import END, START, UNK, Codec, codec_from_json, learn_codec
 
 BUDGET = 10_000  # tokens in a batch that is only read
 
+# Scores without a size of their own; settings that mean something to recurrent networks only.
+PLAIN = ("general", "dot", "scaled_dot", "cosine")
+RECURRENT = (
+    "cell", "hidden", "skip", "sizes", "vectors", "freeze", "input_dropout", "recurrent_dropout",
+    "weight_dropout", "zoneout", "bidirectional", "decoder_cell", "decoder_hidden",
+    "decoder_layers", "attention", "attention_size", "project", "place", "feed", "forcing",
+)  # fmt: skip
 Score = Literal[
     "general", "additive", "dot", "scaled_dot", "reduced_rank", "cosine", "location", "none"
 ]
@@ -67,7 +74,7 @@ class TranslatorSettings(Stack):
         Literal["full", "linear", "exponential", "sigmoid"],
         "How the decoder is weaned from the right symbols while it trains.",
     ] = "full"
-    forcing_end: Annotated[float, "How often it still gets them at the end."] = 0.5
+    forcing_end: Annotated[float, "How often it still gets them at the end."] = HALF
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,10 +94,17 @@ class TranslatorSettings(Stack):
     def check_attention(self) -> None:
         if self.heads < 1:
             raise ValueError(f"model.heads is at least 1, not {self.heads}")
-        if self.attention == "none" and (self.place == "inside" or self.feed or self.heads > 1):
+        about = self.place == "inside" or self.feed or self.heads > 1 or self.project
+        if self.attention == "none" and (about or self.attention_size):
             raise ValueError(
-                "model.place=inside, model.feed and model.heads are about attention: "
-                "set model.attention too"
+                "model.place, model.feed, model.heads, model.project and model.attention_size are "
+                "about attention: set model.attention too"
+            )
+        projected = self.project or self.heads > 1
+        if self.attention_size and self.attention in PLAIN and not projected:
+            raise ValueError(
+                f"the score {self.attention} has no size inside: drop model.attention_size, or "
+                "set model.project=true"
             )
         if self.attention == "location" and not self.attention_size:
             raise ValueError(
@@ -102,6 +116,11 @@ class TranslatorSettings(Stack):
             )
 
     def check_symbols(self) -> None:
+        if self.tied == "all" and self.vectors:
+            raise ValueError(
+                "one table for everything is learned, not given: drop model.vectors, or take "
+                "model.tied=output"
+            )
         if self.tied != "none" and self.embedding == 0:
             raise ValueError("a one-hot table cannot be the softmax's too: drop model.tied")
         if self.tied == "all" and not self.joint:
@@ -113,15 +132,17 @@ class TranslatorSettings(Stack):
             )
 
     def check_transformer(self) -> None:
-        if self.forcing != "full":
-            raise ValueError("a transformer reads all steps at once: model.forcing=full")
+        defaults = {item.name: item for item in fields(self)}
+        for name in RECURRENT:
+            default = defaults[name].default
+            default = {} if default is MISSING else default
+            if getattr(self, name) != default:
+                raise ValueError(f"a transformer has no recurrence: drop model.{name}")
         if not self.embedding or self.embedding % self.heads:
             raise ValueError(
                 f"a transformer's size is model.embedding ({self.embedding}), a multiple of "
                 f"model.heads ({self.heads})"
             )
-        if self.vectors:
-            raise ValueError("a transformer here takes no pretrained vectors: drop model.vectors")
 
     @property
     def features(self) -> int:
