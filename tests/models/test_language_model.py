@@ -7,6 +7,7 @@ import torch
 
 from unspool.data.labelled import Labelled
 from unspool.data.streams import Piece, Streams
+from unspool.decode import beam
 from unspool.models.language_model import LanguageModel, LanguageModelSettings
 from unspool.models.speak import Wish, generate, next_symbol, score
 from unspool.text import END, START
@@ -172,3 +173,16 @@ def test_long_texts_are_scored_in_pieces(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_makes_no_sense_is_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         LanguageModelSettings(**settings)
+
+
+def test_a_beam_writes_lines_of_every_class() -> None:
+    """Two classes side by side are each of them alone."""
+    model = model_of("ab", "ba", labels=("x", "y"), lines=True, classes=True).double().eval()
+    how: dict[str, Any] = {"end": END, "steps": 4, "width": 3, "nbest": 3}
+    kinds = torch.tensor([model.class_id("x"), model.class_id("y")])
+    first = torch.full((2,), START)
+    together = beam(next_symbol(model), first, (None, kinds), **how)
+    for row in range(2):
+        state = (None, kinds[row : row + 1])
+        (alone,) = beam(next_symbol(model), first[:1], state, **how).hypotheses
+        assert [one.tokens for one in alone] == [one.tokens for one in together.hypotheses[row]]

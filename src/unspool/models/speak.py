@@ -26,7 +26,7 @@ class Score:
 
 
 def next_symbol(model: LanguageModel) -> Step:
-    """The step of decoding: `live` is the layers' state, `fixed` the classes of the rows.
+    """The step of decoding: `live` is the layers' state, `fixed` the classes of the sentences.
 
     What is no part of a text (padding, START, unknown symbols) is never said; END only by a
     model of lines.
@@ -36,7 +36,9 @@ def next_symbol(model: LanguageModel) -> Step:
 
     def take(tokens: Tensor, state: State) -> tuple[Tensor, State]:
         live, fixed = state
-        ys, live = step(model.inputs(tokens[None], fixed)[0], live)
+        # One class a sentence, which may have several hypotheses.
+        classes = None if fixed is None else fixed.repeat_interleave(len(tokens) // len(fixed))
+        ys, live = step(model.inputs(tokens[None], classes)[0], live)
         scores = model.scores(ys)
         scores[:, never] = -torch.inf
         return scores.log_softmax(-1), (live, fixed)
