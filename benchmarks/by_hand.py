@@ -18,12 +18,11 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, linear
+from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from unspool.text import END, PAD, START, UNK
+from unspool.text import END, NEVER, PAD, START
 
-NEVER = [PAD, START, UNK]  # no part of any text, so never said
 State = tuple[Tensor, Tensor]  # h and c, each (layers, B, D)
 
 
@@ -175,14 +174,13 @@ class HandSeq2Seq(nn.Module):
         state, memory = self.encode(source, lengths)
         state = _spread(state, width)
         memory = Memory(*(part.repeat_interleave(width, 0) for part in memory))
-        bias = self.out.bias.clone()
-        bias[NEVER] = -torch.inf
         slots = Slots(B, width, limit, device)
         tokens = torch.full((B * width,), START, device=device)
         for _ in range(limit):
             x = self.target_table(tokens) * self.gain
             features, state = self.step(x, state, memory)
-            log_probs = linear(features, self.out.weight, bias).log_softmax(-1)
+            log_probs = self.out(features).log_softmax(-1)
+            log_probs[:, NEVER] = -torch.inf
             rows, tokens = slots.go_on(log_probs)
             if not slots.alive():
                 break

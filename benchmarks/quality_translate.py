@@ -1,6 +1,7 @@
 """How good translators are on real data, beside published figures.
 
     python benchmarks/quality_translate.py train JOB --data DIR --out DIR [--device cuda]
+        [--start FILE ...]
     python benchmarks/quality_translate.py score --data DIR --out DIR
 
 DIR has the folders multi30k and cmudict (sources: docs/results.md). The jobs:
@@ -104,13 +105,19 @@ def examples(job: str, data: Path) -> dict[str, list[Pair]]:
     return parts
 
 
-def train(job: str, data: Path, out: Path, device: str) -> None:
+def train(job: str, data: Path, out: Path, device: str, start: list[Path]) -> None:
     torch.backends.cuda.matmul.allow_tf32 = True
     config = make_config("translate", *JOBS[job])
     task: Any = find_task("translate")
     parts = examples(job, data)
     torch.manual_seed(config.train.seed)
-    model = task.learn(config, parts["train"]).to(device)
+    model = task.learn(config, parts["train"])
+    if start:
+        from safetensors.torch import load_file
+
+        parts_of = [load_file(path) for path in start]
+        model.load_state_dict({k: v.float() for part in parts_of for k, v in part.items()})
+    model = model.to(device)
     size = sum(p.numel() for p in model.parameters())
     print(f"{job}: {size / 1e6:.1f} million parameters", flush=True)
     begun = time.monotonic()
@@ -143,9 +150,10 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--start", type=Path, nargs="*", default=[], help="weights to go on from")
     args = parser.parse_args()
     if args.what == "train":
-        train(args.job, args.data, args.out, args.device)
+        train(args.job, args.data, args.out, args.device, args.start)
         return
     from quality_translate_score import score
 

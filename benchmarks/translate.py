@@ -7,7 +7,8 @@ batches in turn; one update is forward, backward, clipping and AdamW. Trained ar
 
     after      attention after the recurrence, in one batched product, on both sides
     loop       ours against the same written step by step, with the softmax in the loop
-    inside     context inside the recurrence, step by step on both sides
+    inside     context inside the recurrence, step by step on both sides; theirs with the softmax in
+               the loop, as tutorials have it
 
 Searched is with a beam of 5 over the test sentences, in batches of 64, with the same weights on
 both sides: those of FILE (parts of a trained model's, see quality_translate.py), or, without,
@@ -96,7 +97,7 @@ def put(cell: Any, W: Tensor, U: Tensor, b: Tensor, spare: Tensor) -> None:
 def updates(model: Any, loss: Callable[[PairBatch], Tensor], batches: list[PairBatch]) -> Any:
     """A function that trains on these batches once and gives target tokens a second."""
     optimiser = make_optimiser(model, Training())
-    tokens = sum(int((batch.lengths - 1).sum()) for batch in batches)
+    tokens = sum(int(batch.said.sum()) for batch in batches)
 
     def go() -> float:
         begun = time.perf_counter()
@@ -137,7 +138,7 @@ def training(
 
         def theirs(batch: PairBatch, hand: Any = hand) -> Tensor:
             steps = torch.arange(len(batch.target))[:, None]
-            said = torch.where(steps < batch.lengths, batch.target, 0)
+            said = torch.where(steps <= batch.said, batch.target, 0)
             return hand.loss(batch.source, batch.read, said[:-1], said[1:])
 
         sides = [updates(model, ours, batches), updates(hand, theirs, batches)]

@@ -58,6 +58,13 @@ def test_several_translations_of_a_line(folder: Path) -> None:
         assert ranks == sorted(ranks)
 
 
+def test_a_blank_line_is_one_of_several_too(folder: Path) -> None:
+    some = ["translate", str(folder / "t"), "--beam", "2", "--nbest", "2"]
+    rows = fine(*some, stdin="ab\n\nb\n").splitlines()
+    assert [row.split("\t")[0] for row in rows] == ["1", "1", "2", "3", "3"]
+    assert rows[2] == "2\t0.0000\t"
+
+
 def test_the_alignment_is_shown(folder: Path) -> None:
     shown = fine("translate", str(folder / "t"), "--align", "--beam", "1", stdin="ab\n")
     assert "<end>" in shown
@@ -93,6 +100,31 @@ def test_evaluate_prints_scores_and_signatures(folder: Path) -> None:
     assert found == alone
 
 
+def test_tables_are_read_as_such(folder: Path) -> None:
+    """By the file's name; a tab in plain lines is a character."""
+    (folder / "some.tsv").write_text("ab\tba\nb\tb\n")
+    (folder / "plain.txt").write_text("ab\nb\n")
+    files = [str(folder / name) for name in ("some.tsv", "plain.txt")]
+    table, plain = (fine("translate", str(folder / "t"), file) for file in files)
+    assert table == plain
+    own = wrong("evaluate", str(folder / "t"), str(folder / "some.tsv"), "--target", "x.txt")
+    assert "a table with targets of its own" in own
+    assert "needs --language" in wrong("translate", str(folder / "t"), "--direct", "0.5")
+
+
+def test_the_answers_are_those_that_are_named(folder: Path) -> None:
+    """Also where the sources are the run's own dev data, which have answers of their own."""
+    own, other = str(folder / "source.txt"), str(folder / "target.txt")
+    files = ["--source", own, "--target", own, "--dev", own, "--dev-target", own]
+    fine("train", "translate", *files, *out(folder, "d"), *SMALL, *SHORT)
+    (folder / "copy.txt").write_text((folder / "source.txt").read_text())
+    shown = [
+        fine("evaluate", str(folder / "d"), name, "--target", other, "--beam", "1")
+        for name in (own, str(folder / "copy.txt"))
+    ]
+    assert shown[0] == shown[1]
+
+
 def test_a_run_goes_on_with_the_files_it_had(folder: Path) -> None:
     config = (folder / "r" / "config.yaml").read_text()
     assert f"target: {folder}/source.txt" in config
@@ -107,7 +139,14 @@ def test_mistakes_are_answered(folder: Path, tmp_path: Path) -> None:
     assert "has 24 lines and" in found
     assert "has 2:" in found
     assert "where are the translations" in wrong("train", "translate", "--source", "a.txt")
-    assert "is the data" not in wrong("predict", str(folder / "t"), str(folder / "source.txt"))
+    assert "where are the sources" in wrong("train", "translate", "--target", "a.txt")
+    assert "tokenize is one of" in wrong("train", "translate", "a.tsv", "--tokenize", "foo")
+    assert "drop --target" in wrong(
+        "train", "translate", "builtin:dates", "--target", "a", "--out", str(tmp_path / "y")
+    )
+    assert "model.project=true" in wrong(
+        "train", "translate", str(folder / "pairs.tsv"), "--attention", "dot", "--out", "z"
+    )
     assert "unspool translate" in wrong("predict", str(folder / "t"), str(folder / "source.txt"))
     assert "holds no translator" in wrong("translate", str(folder / "l"), str(short))
     assert "has learned no tags" in wrong("translate", str(folder / "t"), str(short), "--tag", "x")

@@ -11,7 +11,8 @@ import os
 
 
 def main() -> None:
-    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     from unspool.cli import main as run
 
     run()

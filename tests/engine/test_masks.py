@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import unspool as us
-from unspool.engine.masks import chance
+from unspool.engine.masks import chance, keep_mask, quantised
 from unspool.equations.rewrite import recurrent_operands
 from unspool.layers.drop import Drop
 
@@ -120,7 +120,7 @@ def test_drawn_masks_have_the_right_shares() -> None:
     assert keep.mean().item() == pytest.approx(0.1, abs=0.01)
     for mask, p in ((masks.operands["r * h"], 0.2), (masks.weights["U_n"], 0.3)):
         assert (mask == 0).float().mean().item() == pytest.approx(p, abs=0.03)
-        assert mask.max().item() == pytest.approx(1 / (1 - p))
+        assert mask.max().item() == pytest.approx(1 / quantised(1 - p))
 
 
 @pytest.mark.parametrize("p", [-0.1, 1.0])
@@ -129,15 +129,16 @@ def test_probabilities_are_checked(p: float) -> None:
         us.draw_masks(us.cells.GRU(3, 4), torch.zeros(1, 1, 3), recurrent=p)
 
 
-@pytest.mark.parametrize("p", [0.0, 1e-7, 0.001, 0.3, 0.5, 0.97, 0.9999])
+@pytest.mark.parametrize("p", [0.0, 1e-5, 0.001, 0.3, 0.5, 0.97, 0.9999, 1.0])
 def test_chances_are_what_they_say(p: float) -> None:
     """The share, in every place within the 64 bits that four entries come from."""
     torch.manual_seed(0)
     found = chance((250_001, 4), p, torch.zeros(()))
     assert found.dtype == torch.bool
     spread = (p * (1 - p) / 250_001) ** 0.5
+    assert quantised(p) == pytest.approx(p, abs=2**-17)
     for share in found.double().mean(0).tolist():
-        assert share == pytest.approx(p, abs=5 * spread + 2**-16)
+        assert share == pytest.approx(quantised(p), abs=5 * spread)
 
 
 def test_chances_of_neighbours_are_independent() -> None:
@@ -151,9 +152,16 @@ def test_drop_keeps_the_mean_and_is_off_in_evaluation() -> None:
     xs = torch.ones(300, 400, requires_grad=True)
     layer = Drop(0.3)
     ys = layer(xs)
-    assert ys.unique().tolist() == pytest.approx([0, 1 / 0.7])
+    assert ys.unique().tolist() == pytest.approx([0, 1 / quantised(0.7)])
     assert ys.mean().item() == pytest.approx(1, abs=0.02)
     ys.sum().backward()
     assert xs.grad is not None
     assert xs.grad.equal(ys.detach())
     assert layer.eval()(xs) is xs
+
+
+@pytest.mark.parametrize("p", [0.001, 0.3, 0.9, 0.999])
+def test_what_is_kept_makes_up_for_what_is_not(p: float) -> None:
+    torch.manual_seed(0)
+    mean = keep_mask((1000, 1000), p, torch.zeros(())).double().mean().item()
+    assert mean == pytest.approx(1, abs=5 * (p / (1 - p) / 1e6) ** 0.5)

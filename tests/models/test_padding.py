@@ -141,9 +141,7 @@ def test_what_stands_in_the_padding_of_pairs_changes_nothing(name: str) -> None:
     other = replace(
         batch,
         source=torch.where(torch.arange(len(batch.source))[:, None] < batch.read, batch.source, 4),
-        target=torch.where(
-            torch.arange(len(batch.target))[:, None] < batch.lengths, batch.target, 4
-        ),
+        target=torch.where(torch.arange(len(batch.target))[:, None] <= batch.said, batch.target, 4),
     )
     assert not other.source.equal(batch.source)
     assert not other.target.equal(batch.target)

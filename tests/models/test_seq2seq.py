@@ -11,11 +11,11 @@ import unspool as us
 from unspool.attention import SCORES
 from unspool.decode import beam, greedy
 from unspool.models.bridge import Bridge, EncoderBridge
-from unspool.models.decoder import NEVER, Decoder
+from unspool.models.decoder import Decoder
 from unspool.models.forcing import FORCINGS, check_forcing, forced
 from unspool.models.seq2seq import Seq2Seq
 from unspool.models.translator import TranslatorSettings
-from unspool.text import END, START
+from unspool.text import END, NEVER, START
 
 SYMBOLS = 9
 SMALL = TranslatorSettings(
@@ -47,10 +47,10 @@ def example() -> tuple[Tensor, Tensor, Tensor]:
 
 
 def said(scores: Tensor) -> Tensor:
-    """Log-probabilities of what can be said."""
-    scores = scores.clone()
-    scores[..., NEVER] = -torch.inf
-    return scores.log_softmax(-1)
+    """Log-probabilities, with no chance for what is no part of a text."""
+    log_probs = scores.log_softmax(-1).clone()
+    log_probs[..., NEVER] = -torch.inf
+    return log_probs
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -178,7 +178,7 @@ def test_without_forcing_the_decoder_hears_itself() -> None:
     free = net.features(encoded, inputs, forcing=0.0)
     own = [inputs[0]]
     for t in range(len(inputs) - 1):
-        own.append(net.scores(net.features(encoded, torch.stack(own)))[t].argmax(-1))
+        own.append(said(net.scores(net.features(encoded, torch.stack(own))))[t].argmax(-1))
     torch.testing.assert_close(free, net.features(encoded, torch.stack(own)))
     assert not torch.allclose(free, net.features(encoded, inputs))
 
@@ -214,3 +214,32 @@ def test_a_walk_drops_the_same_entries_at_every_step() -> None:
         y, state = walk(x, state)
         ys.append(y)
     torch.testing.assert_close(torch.stack(ys), expected)
+
+
+def test_states_are_handed_over_by_name_or_not_at_all() -> None:
+    """A cell that has the same states in another order is another cell."""
+    one = us.cell("h' = tanh(W @ x + a + b)\na' = U @ h\nb' = V @ h")
+    two = us.cell("h' = tanh(W @ x + a + b)\nb' = U @ h\na' = V @ h")
+    layers = [us.Recurrent(kind, 3, 4) for kind in (one, one, two)]
+    assert EncoderBridge(layers[0], layers[1]).learned is None
+    assert EncoderBridge(layers[0], layers[2]).learned is not None
+
+
+def test_a_walk_keeps_other_units_at_every_step() -> None:
+    layer = us.Recurrent(us.cells.Elman, 3, 50, dropout=us.Dropout(zoneout=0.5))
+    torch.manual_seed(0)
+    walk, state = layer.walker(), None
+    kept = []
+    for x in torch.randn(4, 1, 3):
+        before = torch.zeros(1, 50) if state is None else state[0][0].h
+        _, state = walk(x, state)
+        kept.append(state[0][0].h == before)
+    assert all(0.2 < one.double().mean().item() < 0.8 for one in kept)
+    assert not kept[1].equal(kept[2])
+    assert not kept[2].equal(kept[3])
+
+
+def test_no_walk_backwards() -> None:
+    layer = us.Recurrent(us.cells.Elman, 3, 4, bidirectional=True)
+    with pytest.raises(ValueError, match="reads backwards"):
+        layer.walker()

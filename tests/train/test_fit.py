@@ -81,6 +81,18 @@ def test_of_a_loss_the_lowest_is_best(name: str, best: int) -> None:
     assert fitted.standing.best_epoch == best
 
 
+def test_where_the_first_score_is_the_same_the_next_decides() -> None:
+    model, scores, kept = Line(), iter([(0.0, 9.0), (0.0, 5.0), (0.0, 7.0)]), []
+
+    def dev() -> dict[str, float]:
+        kept.append(model.w.weight.item())
+        return dict(zip(("exact", "perplexity"), next(scores), strict=True))
+
+    fitted = fit(model, Points(), Training(epochs=3), dev=dev)
+    assert fitted.scores["perplexity"] == 5.0
+    assert model.w.weight.item() == kept[1]
+
+
 def test_it_stops_early() -> None:
     scores = itertools.chain([0.5, 0.6], itertools.repeat(0.1))
     settings = Training(epochs=50, patience=3)

@@ -38,7 +38,7 @@ def lasting_name(which: str) -> str:
 def check_lasting(which: object) -> None:
     """Refuses anything but a built-in name or equations: settings that come from elsewhere must
     not make us read a file."""
-    if which not in named() and "=" not in str(which):
+    if not isinstance(which, str) or (which not in named() and "=" not in which):
         raise ValueError(f"model.cell is a built-in name or equations, not {which!r}")
 
 

@@ -28,7 +28,7 @@ Resume = Annotated[
 def option(item: Field[Any], kind: Any, about: str, default: Any, panel: str) -> Any:
     """A setting as an option of the command line; None is "not given"."""
     if typing.get_origin(kind) is typing.Literal:
-        about = f"{about} One of {', '.join(typing.get_args(kind))}."
+        about = f"{about} One of {', '.join(filter(None, typing.get_args(kind)))}."
         kind = str
     shown = "" if default in ("", None) else f" (default: {str(default).lower()})"
     flag = "--" + item.name.replace("_", "-")

@@ -12,6 +12,8 @@ import typer
 
 from unspool.cli.app import Json, app
 from unspool.cli.use import Format, Run, Source, settings, speaking
+from unspool.data.files import ending
+from unspool.data.pairs import ENDINGS
 from unspool.draw import alignment_text
 from unspool.models.search import Search, Translated, noisy_channel, translate
 from unspool.models.translator import Translator
@@ -27,7 +29,7 @@ def translate_command(
     beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept at each step.")] = 5,
     nbest: Annotated[int, typer.Option(min=1, help="Translations of each line.")] = 1,
     tag: Annotated[
-        str | None, typer.Option(help="The language asked for, if the model has learned tags.")
+        str | None, typer.Option(help="The language asked for, where a line brings no tag.")
     ] = None,
     normalise: Annotated[
         str, typer.Option(help="Of scores by length: mean, gnmt or none.")
@@ -43,33 +45,46 @@ def translate_command(
     channel: Annotated[
         Path | None, typer.Option(metavar="RUN", help="A translator of the other direction.")
     ] = None,
+    channel_tag: Annotated[
+        str | None, typer.Option(help="The language of the sources, if that one has tags.")
+    ] = None,
     direct: Annotated[float, typer.Option(help="Weight of the model's own score there.")] = 0.0,
-    format: Format = "lines",
+    format: Format = "auto",
     as_json: Json = False,
 ) -> None:
     """Translate a file line by line: one line comes out for each that went in."""
     model = translating(run)
-    search = Search(beam, nbest if language is None else beam, normalise, alpha)
+    search = Search(beam, nbest, normalise, alpha)
     if (language is None) != (channel is None):
         raise ValueError("Bayes' rule needs both: --language for p(y), --channel for p(x | y)")
     if align and model.settings.attention == "none":
         raise ValueError(f"{run} has no attention, so there is no alignment to show: drop --align")
+    if direct and language is None:
+        raise ValueError("--direct is for Bayes' rule: it needs --language and --channel")
+    if format == "auto" and ending(file) not in ENDINGS:
+        format = "lines"  # a tab in a text makes no table of it
     sources = find_task("translate").read(file, settings(run, format), answers=False).examples
     with progress(len(sources)) as advance:
-        found = translate(model, sources, search, tag=tag, on_done=advance)
+        wide = search if language is None else replace(search, nbest=beam)
+        found = translate(model, sources, wide, tag=tag, on_done=advance)
     if language is not None and channel is not None:
-        found = reranked(found, speaking(language), translating(channel), direct)
+        there, back = speaking(language), translating(channel)
+        orders = noisy_channel(found, there, back, direct=direct, tag=channel_tag)
+        found = [reranked(*both) for both in zip(found, orders, strict=True)]
     for number, one in enumerate(found, 1):
         one = replace(one, best=one.best[:nbest])
-        print(as_object(model, one, align) if as_json else as_text(model, one, number, align))
+        if as_json:
+            print(as_object(model, one, align))
+        else:
+            print(as_text(model, one, f"{number}\t" if nbest > 1 else "", align))
 
 
-def as_text(model: Translator, found: Translated, number: int, align: bool) -> str:
-    """The best alone, or with several the line's number, the score, and the text."""
-    if len(found.best) == 1:
-        lines = [one_line(found.text)]
-    else:
-        lines = [f"{number}\t{one.score:.4f}\t{one_line(one.text)}" for one in found.best]
+def as_text(model: Translator, found: Translated, number: str, align: bool) -> str:
+    """The text alone, or with several the line's number and the score before each."""
+    lines = [
+        f"{number}{one.score:.4f}\t{one_line(one.text)}" if number else one_line(one.text)
+        for one in found.best
+    ]
     if align:
         said = found.best[0].tokens
         weights = model.alignment(found.source, said)
@@ -100,15 +115,9 @@ def one_line(text: str) -> str:
     return " ".join(text.splitlines()) if len(text.splitlines()) > 1 else text.rstrip("\r\n")
 
 
-def reranked(
-    found: Sequence[Translated], language: Any, channel: Translator, direct: float
-) -> list[Translated]:
+def reranked(found: Translated, order: Sequence[Any]) -> Translated:
     """The same translations in the order that Bayes' rule gives them."""
-    orders = noisy_channel(found, language, channel, direct=direct)
-    return [
-        replace(one, best=[replace(r.hypothesis, score=r.score) for r in order])
-        for one, order in zip(found, orders, strict=True)
-    ]
+    return replace(found, best=[replace(one.hypothesis, score=one.score) for one in order])
 
 
 def translating(run: Path) -> Translator:

@@ -51,18 +51,19 @@ def evaluate(
         str | None, typer.Option(help="Of a translator: the right answers, one a line.")
     ] = None,
     tokenize: Annotated[str | None, typer.Option(help="sacreBLEU's tokenizer.")] = None,
+    tag: Annotated[
+        str | None, typer.Option(help="Of a translator: for examples that bring no tag.")
+    ] = None,
     beam: Annotated[int | None, typer.Option(min=1, help="Of a translator; 1 is greedy.")] = None,
     as_json: Json = False,
 ) -> None:
     """Measure a model on a file with the right answers."""
     named = {"text": text, "label": label, "column": column, "columns": columns}
     config = settings(run, format, **named, target=target, tokenize=tokenize)
-    if target is not None:
-        config = replace(config, data=replace(config.data, train=file, source=""))
     model = load(run)
     task = find_task(config.task)
-    examples = task.read(file, config).examples
-    how = {} if beam is None else {"beam": beam}
+    examples = task.read(file, config, beside=target or "").examples
+    how = {k: v for k, v in (("beam", beam), ("tag", tag)) if v is not None}
     scores, details = task.evaluate(model, examples, config.data, **how)
     if as_json:
         print(json.dumps(scores | ({"details": details} if details else {})))

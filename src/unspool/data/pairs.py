@@ -73,6 +73,11 @@ def _check_two(path: str | Path, target_path: str | Path, format: str) -> None:
             f"{PARALLEL} files are two, a source and a target path, and a table or jsonl file is "
             f"one; got {format} and the target path {str(target_path)!r}"
         )
+    if target_path and ending(path) in ENDINGS:
+        raise ValueError(
+            f"{place(path)} is a table with targets of its own: drop {target_path}, or give a file "
+            "of sources alone"
+        )
     if str(path) == str(target_path) == "-":
         raise ValueError("standard input can be read once: give a file for one of the two sides")
 

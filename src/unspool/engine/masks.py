@@ -17,6 +17,8 @@ from unspool.equations.expr import Apply, Expr, products
 from unspool.equations.program import Equations
 from unspool.equations.rewrite import mask_operands, recurrent_operands, zoneout
 
+FAR = 2**-8  # from 0 and 1: nearer to them 16 bits are too coarse for a chance
+
 
 @dataclass(frozen=True)
 class Masks:
@@ -77,20 +79,25 @@ def check_probability(name: str, p: float) -> None:
 
 def keep_mask(shape: tuple[int, ...], p: float, like: Tensor) -> Tensor:
     """0 with probability p, else 1 / (1 - p)."""
-    return chance(shape, 1 - p, like).to(like.dtype).mul_(1 / (1 - p))
+    return chance(shape, 1 - p, like).to(like.dtype).mul_(1 / quantised(1 - p))
 
 
 def chance(shape: tuple[int, ...], p: float, like: Tensor) -> Tensor:
-    """True with probability p, to the nearest 1/65536, on the device of `like`.
+    """True with probability `quantised(p)`, on the device of `like`.
 
     On a CPU random numbers are dear, and one of 64 bits is enough for four entries.
     """
-    if like.device.type != "cpu":
-        return torch.rand(shape, device=like.device) < p
+    if like.device.type != "cpu" or not FAR < p < 1 - FAR:
+        return torch.rand(shape, device=like.device) < quantised(p)
     count = math.prod(shape)
     words = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-    below = min(round(p * 2**16) - 2**15, 2**15 - 1)
+    below = round(p * 2**16) - 2**15
     return (words.view(torch.int16)[:count] < below).view(shape)
+
+
+def quantised(p: float) -> float:
+    """The nearest 1/65536; chances near 0 and 1 stay as they are."""
+    return round(p * 2**16) / 2**16 if FAR < p < 1 - FAR else p
 
 
 def _equations_needed(cell: Any) -> Bound:

@@ -25,10 +25,16 @@ class Embedding(nn.Module):
         self.weight = nn.Parameter(torch.empty(symbols, self.size), requires_grad=not frozen)
         with torch.no_grad():
             if table is None:
-                self.weight.normal_()
+                self.spread(1.0)
             else:
                 self.weight.copy_(table)
-            self.weight[0] = 0
+                self.weight[0] = 0
+
+    @torch.no_grad()
+    def spread(self, deviation: float) -> None:
+        """Random rows with this standard deviation; padding stays all zeros."""
+        self.weight.normal_(std=deviation)
+        self.weight[0] = 0
 
     def forward(self, ids: Tensor) -> Tensor:
         return nn.functional.embedding(ids, self.weight, padding_idx=0)

@@ -88,10 +88,9 @@ class Recurrent(nn.Module):
 
         It takes a copy of the weights: make a new one when they have changed.
         """
+        self._check_forwards()
         own = copy.deepcopy(self).eval()
         cells = [cell for layer in own.layers for cell in _cells(layer)]
-        if len(cells) > len(own.layers):
-            raise ValueError("a layer that also reads backwards has no next step to take")
         zoneout = self.dropout.zoneout
         masks = {cell: expected_masks(cell, zoneout) if zoneout else None for cell in cells}
         steppers = {cell: Stepper(cell, mask) for cell, mask in masks.items()}
@@ -110,6 +109,7 @@ class Recurrent(nn.Module):
         For loops in which the next input depends on the last output. All steps of one walker
         are like one call of the layer: what variational dropout drops, it drops at every step.
         """
+        self._check_forwards()
         how = _How(None, None, (), backend, self.training, None, drawn={})
 
         def walk(x: Tensor, state: Sequence[Sequence[Any]] | None = None) -> tuple[Tensor, Any]:
@@ -117,6 +117,10 @@ class Recurrent(nn.Module):
             return ys[0], last
 
         return walk
+
+    def _check_forwards(self) -> None:
+        if any(len(_cells(layer)) > 1 for layer in self.layers):
+            raise ValueError("a layer that also reads backwards has no next step to take")
 
     def _run(
         self, xs: Tensor, state: Sequence[Sequence[Any]] | None, how: "_How"

@@ -55,7 +55,9 @@ class EncoderBridge(nn.Module):
         there = [sizes_of(layer) for layer in decoder.layers]
         self.which = [min(k, len(here) - 1) for k in range(len(there))]
         sizes = [sum(n for states in here[k] for n in states.values()) for k in self.which]
-        self.learned = None if here == there else Bridge(sizes, decoder)
+        # As lists: the order of states counts, for they are handed over by their places.
+        ordered = ([[list(d.items()) for d in layer] for layer in side] for side in (here, there))
+        self.learned = None if next(ordered) == next(ordered) else Bridge(sizes, decoder)
 
     def forward(self, state: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
         if self.learned is None:

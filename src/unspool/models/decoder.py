@@ -14,7 +14,8 @@ With input feeding the cell reads [e_t; f_(t-1)]. Context inside it (Bahdanau et
 and the same features and softmax. Without attention f_t comes from s_t alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -27,9 +28,8 @@ from unspool.layers.drop import Drop
 from unspool.layers.embedding import Embedding
 from unspool.models.bridge import sizes_of
 from unspool.models.stack import full, half_backend, run
-from unspool.text import PAD, START, UNK
+from unspool.text import NEVER
 
-NEVER = [PAD, START, UNK]  # no part of any text, so never said
 Live = tuple[Any, Tensor | None]  # the layers' state, and what is fed to the next step
 
 
@@ -54,14 +54,15 @@ class Decoder(nn.Module):
         if memory_size:
             first = next(iter(sizes_of(self.layers.layers[-1])[0].values()))
             query = first if self.inside else self.layers.output_size
-            self.attention = Attention(
-                settings.attention,
-                query,
-                memory_size,
-                size=size,
-                heads=settings.heads,
-                project=settings.project,
-            )
+            with _mended(memory_size):
+                self.attention = Attention(
+                    settings.attention,
+                    query,
+                    memory_size,
+                    size=size,
+                    heads=settings.heads,
+                    project=settings.project,
+                )
         self.fed = self.features if fed else 0
         self.combine = nn.Linear(context + self.layers.output_size, self.features)
         self.input_dropout = Drop(settings.input_dropout)
@@ -76,7 +77,7 @@ class Decoder(nn.Module):
             # A table that gives both inputs of variance 1 and scores of variance 1.
             self.gain = self.embed.size**0.5
             if embed is None:
-                nn.init.normal_(self.embed.weight, std=1 / self.gain)
+                self.embed.spread(1 / self.gain)
 
     @property
     def table(self) -> Tensor:
@@ -120,7 +121,9 @@ class Decoder(nn.Module):
         weights: list[Tensor] = []
         for t, x in enumerate(xs):
             if t and forcing < 1:
-                own = self.scores(features[-1].detach()).argmax(-1)
+                scores = self.scores(features[-1].detach())
+                scores[:, NEVER] = -torch.inf
+                own = scores.argmax(-1)
                 forced = torch.rand(len(own), device=own.device) < forcing
                 token = torch.where(forced, inputs[t], own)
                 x = self.input_dropout(self.embed(token) * self.gain)
@@ -162,14 +165,26 @@ class Decoder(nn.Module):
     def stepper(self) -> Step:
         """The step of decoding: `live` is `start`'s, `fixed` the memory. For evaluation."""
         step = self.layers.stepper()
-        bias = self.bias.detach().clone()
-        bias[NEVER] = -torch.inf
 
         @torch.no_grad()
         def take(tokens: Tensor, state: State) -> tuple[Tensor, State]:
             live, memory = state
             found, _, live = self.one(self.embed(tokens) * self.gain, live, memory, step)
-            scores = full(nn.functional.linear(found, self.table, bias))
-            return scores.log_softmax(-1), (live, memory)
+            log_probs = self.scores(found).log_softmax(-1)
+            log_probs[:, NEVER] = -torch.inf
+            return log_probs, (live, memory)
 
         return take
+
+
+@contextmanager
+def _mended(memory_size: int) -> Iterator[None]:
+    """A complaint about sizes, in the words of the settings."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(
+            f"{error}\nHere: model.project=true, or a model.decoder_hidden of {memory_size}, which "
+            "is what the encoder gives (half of it with model.bidirectional=false); with several "
+            "heads a model.attention_size that they can share"
+        ) from None

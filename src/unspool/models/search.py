@@ -77,10 +77,14 @@ def translate(
     A blank source has a blank translation. What a sentence becomes does not depend on those
     beside it. `on_done` hears how many sentences of a batch are done, for a progress bar.
     """
+    if isinstance(sources, str):
+        raise ValueError("sources are a list of texts: give [text], not one string")
     search = search or Search()
     pairs = [_tagged(source, tag) for source in sources]
     rows = [model.source_row(pair.source, pair.tag, pair.where) for pair in pairs]
     found = [Translated(pair, [NOTHING]) for pair in pairs]
+    if on_done is not None:
+        on_done(sum(not pair.source.strip() for pair in pairs))
     with model.answering():
         step = model.net.stepper()
         for places in _batches([len(row) for row in rows], pairs):

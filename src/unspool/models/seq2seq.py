@@ -38,8 +38,8 @@ class Seq2Seq(nn.Module):
         self.embed = Embedding(source_symbols + tags, settings.embedding, frozen=settings.freeze)
         shared = settings.tied == "all"
         if shared:
-            nn.init.normal_(self.embed.weight, std=self.embed.size**-0.5)
-        self.encoder = settings.build(self.embed.size, settings.bidirectional)
+            self.embed.spread(self.embed.size**-0.5)
+        self.encoder = settings.encoder().build(self.embed.size, settings.bidirectional)
         size = 0 if settings.attention == "none" else self.encoder.output_size
         table = self.embed if shared else None
         self.decoder = Decoder(settings, target_symbols, size, table)

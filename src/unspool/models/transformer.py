@@ -19,9 +19,8 @@ from unspool.engine.masks import check_probability
 from unspool.layers.drop import Drop
 from unspool.layers.embedding import Embedding
 from unspool.models.stack import full
-from unspool.text import PAD, START, UNK
+from unspool.text import NEVER
 
-NEVER = (PAD, START, UNK)  # what is never said
 Kept = tuple[Tensor, Tensor]  # keys and values of one layer, (rows, heads, steps, D) each
 
 
@@ -132,10 +131,9 @@ class Transformer(nn.Module):
         for layer, own, other in zip(self.saying, said, source, strict=True):
             ys, kept = _say(layer, ys, own, other, mask)
             grown.append(kept)
-        scores = self.scores(self.said_norm(ys[:, 0]))
-        for symbol in NEVER:
-            scores[:, symbol] = -torch.inf
-        return scores.log_softmax(-1), (tuple(grown), state[1])
+        log_probs = self.scores(self.said_norm(ys[:, 0])).log_softmax(-1)
+        log_probs[:, NEVER] = -torch.inf
+        return log_probs, (tuple(grown), state[1])
 
     def _through(self, layers: nn.ModuleList, encoded: Encoded, inputs: Tensor) -> Tensor:
         """What these layers make of the inputs (T, B), each step seeing those before it."""

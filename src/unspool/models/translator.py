@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal, Self
 import torch
 from torch import Tensor, nn
 
-from unspool.cells.find import lasting_name
+from unspool.cells.find import find_cell, lasting_name
 from unspool.data.batches import in_order
 from unspool.data.pairs import Pair
-from unspool.engine.masks import check_probability
+from unspool.engine.masks import chance, check_probability
 from unspool.models.forcing import HALF, check_forcing, forced
 from unspool.models.model import Loss, Model
 from unspool.models.seq2seq import Seq2Seq
@@ -18,7 +18,7 @@ from unspool.models.stack import Stack, pad, with_vectors
 from unspool.models.transformer import Transformer
 from unspool.text import END, START, UNK, Codec, codec_from_json, learn_codec
 
-BUDGET = 10_000  # tokens in a batch that is only read
+SCORES = 20_000_000  # entries that the softmax may have in a batch that is only read
 
 # Scores without a size of their own; settings that mean something to recurrent networks only.
 PLAIN = ("general", "dot", "scaled_dot", "cosine")
@@ -80,6 +80,13 @@ class TranslatorSettings(Stack):
         super().__post_init__()
         if self.decoder_cell:
             object.__setattr__(self, "decoder_cell", lasting_name(self.decoder_cell))
+            cells = (self.cell, self.decoder_cell)
+            known = {name for cell in cells for name in find_cell(cell).equations.named_sizes}
+            if set(self.sizes) - known:
+                raise ValueError(
+                    f"no cell here declares the size {min(set(self.sizes) - known)}: "
+                    f"they have {', '.join(sorted(known))}"
+                )
         for name in ("smoothing", "symbol_dropout"):
             check_probability(f"model.{name}", getattr(self, name))
         check_forcing(self.forcing, self.forcing_end)
@@ -151,14 +158,23 @@ class TranslatorSettings(Stack):
 
     def decoder(self) -> Stack:
         """The decoder's own cell and layers."""
-        names = Stack.__dataclass_fields__
-        own = {name: getattr(self, name) for name in names}
-        own |= {
+        return Stack(**{item.name: getattr(self, item.name) for item in fields(Stack)} | {
             "cell": self.decoder_cell or self.cell,
             "hidden": self.decoder_hidden or self.hidden,
             "layers": self.decoder_layers or self.layers,
-        }
-        return Stack(**own)
+            "sizes": self.sizes_for(self.decoder_cell or self.cell),
+        })  # fmt: skip
+
+    def encoder(self) -> Stack:
+        """The encoder's own."""
+        return replace(self, sizes=self.sizes_for(self.cell))
+
+    def sizes_for(self, cell: str) -> dict[str, int]:
+        """Where the two cells differ, each takes the sizes that it declares."""
+        if not self.decoder_cell:
+            return self.sizes
+        named = find_cell(cell).equations.named_sizes
+        return {name: size for name, size in self.sizes.items() if name in named}
 
 
 @dataclass(frozen=True)
@@ -175,19 +191,26 @@ class Rows:
 
 @dataclass(frozen=True)
 class PairBatch:
-    """Sources (S, B) with their lengths `read` (B,), and START .. END of the targets, (T, B)."""
+    """Sources (S, B) and their lengths `read` (B,); START .. END of the targets (T, B), and how
+    many symbols of each are to be said, END among them, `said` (B,)."""
 
     source: Tensor
     read: Tensor
     target: Tensor
-    lengths: Tensor
+    said: Tensor
+
+    @property
+    def inside(self) -> Tensor:
+        """True where something is to be said, (T - 1, B)."""
+        steps = torch.arange(len(self.target) - 1, device=self.target.device)
+        return steps[:, None] < self.said
 
     @property
     def size(self) -> tuple[int, int]:
         return max(len(self.source), len(self.target)), self.source.shape[1]
 
     def to(self, device: Any) -> "PairBatch":
-        parts = (self.source, self.read, self.target, self.lengths)
+        parts = (self.source, self.read, self.target, self.said)
         return PairBatch(*(part.to(device) for part in parts))
 
 
@@ -227,8 +250,17 @@ class Translator(Model):
             source = learn_codec(settings.units, sources, **limits)
             target = learn_codec(settings.target_units or settings.units, targets, **limits)
         tags = sorted({pair.tag for pair in pairs if pair.tag is not None})
+        if tags and settings.freeze:
+            raise ValueError("frozen vectors would freeze the tags' vectors too: drop model.freeze")
         settings, table = with_vectors(settings, source.vocabulary)
         longest = max(len(target.encode(text)) for text in targets)
+        if settings.attention == "location":
+            most = max(len(source.encode(text)) for text in sources) + 1 + bool(tags)
+            if most > settings.attention_size:
+                raise ValueError(
+                    f"the longest source has {most} symbols, its tag and END counted: attention by "
+                    f"location needs model.attention_size={most}, not {settings.attention_size}"
+                )
         model = cls(settings, source, target, tags, longest)
         if table is not None:
             model.net.embed.weight.data[: len(table)] = table
@@ -264,17 +296,17 @@ class Translator(Model):
         """Scores (N, V) and what is right (N,), at all places of all targets, padding left out."""
         source, inputs = batch.source, batch.target[:-1]
         if self.training and self.settings.symbol_dropout:
-            source, inputs = (self.forget(ids) for ids in (source, inputs))
+            source = self.forget(source, len(self.source.vocabulary))
+            inputs = self.forget(inputs, len(self.target.vocabulary))
         encoded = self.net.encode(source, batch.read)
         features = self.net.features(encoded, inputs, forcing)
-        steps = torch.arange(len(inputs), device=inputs.device)
-        inside = steps[:, None] < batch.lengths - 1
+        inside = batch.inside
         return self.net.scores(features[inside]), batch.target[1:][inside]
 
-    def forget(self, ids: Tensor) -> Tensor:
-        """Some symbols, not those that begin or end a text, become unknown ones."""
-        drop = torch.rand(ids.shape, device=ids.device) < self.settings.symbol_dropout
-        return ids.masked_fill(drop & (ids > UNK), UNK)
+    def forget(self, ids: Tensor, symbols: int) -> Tensor:
+        """Some symbols become unknown ones; not those that begin or end a text, and no tags."""
+        drop = chance(tuple(ids.shape), self.settings.symbol_dropout, ids)
+        return ids.masked_fill(drop & (ids > UNK) & (ids < symbols), UNK)
 
     def rows(self, pair: Pair) -> Rows:
         """A pair as numbers; a source without target has an empty one."""
@@ -286,10 +318,9 @@ class Translator(Model):
         if self.settings.reverse:
             ids.reverse()
         start = [] if tag is None and not self.tags else [self.tag_id(tag, where)]
-        row = [*start, *ids, END]
         if self.settings.attention == "location":
-            row = row[: self.settings.attention_size]
-        return row
+            ids = ids[: max(0, self.settings.attention_size - len(start) - 1)]
+        return [*start, *ids, END]
 
     def tag_id(self, tag: str | None, where: str = "") -> int:
         """Tags come after the symbols of the source."""
@@ -299,25 +330,31 @@ class Translator(Model):
         if tag not in self.tags:
             known = ", ".join(self.tags)
             what = "no tag is given" if tag is None else f"{tag!r} is not a tag that it knows"
-            raise ValueError(f"{place}{what}; the model has learned {known}")
+            raise ValueError(
+                f"{place}{what}; the model knows {known}: give --tag, or a column `tag`"
+            )
         return len(self.source.vocabulary) + self.tags.index(tag)
 
     def collate(self, rows: Sequence[Rows]) -> PairBatch:
         source, read = pad([row.source for row in rows])
         target, lengths = pad([[START, *row.target, END] for row in rows])
-        return PairBatch(source, read, target, lengths)
+        return PairBatch(source, read, target, lengths - 1)
+
+    @property
+    def budget(self) -> int:
+        """Tokens in a batch that is only read."""
+        return max(100, SCORES // len(self.target.vocabulary))
 
     def log_probs(self, pairs: Sequence[Pair]) -> list[float]:
         """log p(target | source) of each pair, END counted."""
         rows = [self.rows(pair) for pair in pairs]
         found = [0.0] * len(rows)
         with self.answering():
-            for places, some in in_order(rows, [row.length for row in rows], BUDGET):
+            for places, some in in_order(rows, [row.length for row in rows], self.budget):
                 batch = self.collate(some).to(self.device)
                 scores, right = self.predicted(batch)
                 own = scores.log_softmax(-1).gather(1, right[:, None])[:, 0]
-                inside = torch.arange(len(batch.target) - 1, device=self.device)[:, None]
-                inside = inside < batch.lengths - 1
+                inside = batch.inside
                 table = torch.zeros(inside.shape, dtype=own.dtype, device=self.device)
                 table[inside] = own
                 for place, value in zip(places, table.sum(0).tolist(), strict=True):
@@ -347,8 +384,8 @@ class Translator(Model):
         if self.settings.reverse:
             source.reverse()
         tag = [] if not self.tags else [f"<{pair.tag}>"]
-        source = [*tag, *source, "<end>"][: len(rows.source)]
-        return source, [*self.target.vocabulary.tokens(said), "<end>"]
+        source = source[: len(rows.source) - len(tag) - 1]
+        return [*tag, *source, "<end>"], [*self.target.vocabulary.tokens(said), "<end>"]
 
 
 def _network(settings: TranslatorSettings, source: int, target: int, tags: int) -> Any:

@@ -10,6 +10,7 @@ from unspool.text.json_file import read_json, write_json
 
 PAD, START, END, UNK = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<start>", "<end>", "<unk>")
+NEVER = [PAD, START, UNK]  # no part of any text, so no model says them
 
 
 class Vocabulary:

@@ -212,9 +212,8 @@ class _Run:
         self.model.eval()
         with torch.no_grad():
             scores = self.dev() if self.dev is not None else {}
-        name = next(iter(scores), "loss")
-        value = scores.get(name, now.total / max(now.count, 1))
-        if self.dev is None or self.better(name, value):
+        value = next(iter(scores.values()), now.total / max(now.count, 1))
+        if self.dev is None or self.better(scores):
             now.best, now.scores, now.best_epoch, now.stalled = value, scores, now.epoch, 0
             self.best = weights_of(self.model)
             if self.out is not None:
@@ -228,11 +227,16 @@ class _Run:
         now.logged = self.log.epoch(now.epoch + 1, now.step, mean, scores, now.stalled == 0)
         self.report.epoch(now.epoch + 1, mean, scores, now.stalled == 0)
 
-    def better(self, name: str, value: float) -> bool:
+    def better(self, scores: dict[str, float]) -> bool:
+        """By the first score; where that is the same, by those after it."""
         best = self.standing.best
         if best is None or math.isnan(best):
             return True
-        return value < best if name.startswith(LOWER_IS_BETTER) else value > best
+        for name, value in scores.items():
+            if value != self.standing.scores.get(name, value):
+                lower = value < self.standing.scores[name]
+                return lower if name.startswith(LOWER_IS_BETTER) else not lower
+        return False
 
     def interrupt(self) -> None:
         self.stop = True

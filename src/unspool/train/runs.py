@@ -29,6 +29,7 @@ from unspool.train.settings import Training
 from unspool.train.tasks import Config, Task, find_task
 
 VERSION = 1
+FILES = ("train", "dev", "source", "target", "dev_target")  # settings that name files
 CONFIG, VOCAB, DATA = "config.yaml", "vocab", "data.json"
 START = f"{CHECKPOINTS}/start.safetensors"
 
@@ -123,8 +124,7 @@ def train(
 
 def lasting(data: Any) -> Any:
     """The same files named from anywhere: a run is resumed in other folders too."""
-    names = ("train", "dev", "source", "target", "dev_target")
-    paths = {name: getattr(data, name, "") for name in names}
+    paths = {name: getattr(data, name, "") for name in FILES}
     files = {k: v for k, v in paths.items() if v and v != "-" and not v.startswith(PREFIX)}
     return replace(data, **{name: str(Path(path).absolute()) for name, path in files.items()})
 
@@ -133,7 +133,7 @@ def resume(out: str | Path, *, report: Reporter | None = None) -> Fitted:
     """Goes on with a run that was stopped, to the same end."""
     out, report = Path(out), report or Reporter()
     config = load_config(out)
-    if "-" in (config.data.train, config.data.dev):
+    if "-" in (getattr(config.data, name, "") for name in FILES):
         raise ValueError(f"{out} read its data from standard input, and that is gone: use a file")
     task = find_task(config.task)
     examples, dev = read_data(task, config, report)
@@ -179,12 +179,13 @@ def read_data(task: Task, config: Config, report: Reporter) -> tuple[list[Any], 
     """The examples to train on and those to measure by; says what it found."""
     if not config.data.train:
         raise ValueError("no training data is named: give a file")
-    file = task.read(config.data.train, config)
+    file = task.read(config.data.train, config, beside=getattr(config.data, "target", ""))
     scheme = getattr(file, "scheme", None)
     if scheme is not None:
         report.say(f"{config.data.train}: the tags are {scheme}; the model learns IOB2")
     if config.data.dev:
-        dev_file = task.read(config.data.dev, config)
+        beside = getattr(config.data, "dev_target", "")
+        dev_file = task.read(config.data.dev, config, beside=beside)
         task.check(file, dev_file)
         return file.examples, dev_file.examples
     train, dev = task.held_out(file.examples, config)
@@ -239,6 +240,8 @@ def load_config(out: Path) -> Config:
             f"{out / CONFIG} has version {plain.get('version')}; this unspool reads {VERSION}"
         )
     model = plain.get("model", {})
+    if not isinstance(model, dict):
+        raise ValueError(f"{out / CONFIG}: model is names with values, not {model!r}")
     check_lasting(model.get("cell", ""))
     if model.get("decoder_cell"):
         check_lasting(model["decoder_cell"])

@@ -37,7 +37,7 @@ class Classify(Task):
     def training(self) -> Training:
         return Training()
 
-    def read(self, path: str, config: Config, answers: bool = True) -> Any:
+    def read(self, path: str, config: Config, answers: bool = True, beside: str = "") -> Any:
         if path.startswith(PREFIX):
             return Given(builtin_for("classifier", path, config.train.seed), "classify")
         data = config.data

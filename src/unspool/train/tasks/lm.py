@@ -51,7 +51,7 @@ class Language(Task):
     def training(self) -> Training:
         return Training(batch=4096)
 
-    def read(self, path: str, config: Config, answers: bool = True) -> Any:
+    def read(self, path: str, config: Config, answers: bool = True, beside: str = "") -> Any:
         settings, data = config.model, config.data
         if path.startswith(PREFIX):
             return Given(_as_texts(builtin(path, config.train.seed), path, settings.lines), "lm")

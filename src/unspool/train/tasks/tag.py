@@ -34,7 +34,7 @@ class Tag(Task):
     def training(self) -> Training:
         return Training(batch=1000)
 
-    def read(self, path: str, config: Config, answers: bool = True) -> Any:
+    def read(self, path: str, config: Config, answers: bool = True, beside: str = "") -> Any:
         if path.startswith(PREFIX):
             return Given(builtin_for("tagger", path, config.train.seed), "tag")
         data = config.data

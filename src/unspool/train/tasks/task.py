@@ -41,8 +41,11 @@ class Task(ABC):
         """The defaults that suit the task."""
 
     @abstractmethod
-    def read(self, path: str, config: Config, answers: bool = True) -> Any:
-        """The examples of a file, as an object with `.examples`; without answers if asked."""
+    def read(self, path: str, config: Config, answers: bool = True, beside: str = "") -> Any:
+        """The examples of a file, as an object with `.examples`; without answers if asked.
+
+        `beside` is a second file with the answers, where a task has such.
+        """
 
     @abstractmethod
     def held_out(self, examples: Any, config: Config) -> tuple[list[Any], list[Any]]:
