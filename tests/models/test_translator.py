@@ -121,6 +121,12 @@ def test_tags_ask_for_a_language() -> None:
         translate(model, ["abca"], tag="sam")
 
 
+def test_all_pairs_have_tags_or_none() -> None:
+    pairs = [Pair("a", "b", "x", "line 1"), Pair("a", "b", None, "line 2")]
+    with pytest.raises(ValueError, match="line 2: no tag, and other pairs have one"):
+        Translator.learn(SMALL, pairs)
+
+
 def test_a_model_without_tags_refuses_one(mirror: Translator) -> None:
     with pytest.raises(ValueError, match="has learned no tags, and 'en' was given"):
         translate(mirror, ["abca"], tag="en")

@@ -102,9 +102,11 @@ def _example(row: Row, columns: Columns, where: str, needed: bool) -> Labelled:
 
 def wrong_width(where: str, count: int, expected: int) -> DataError:
     """The error for a row with too few or too many cells."""
+    mend = "a text with tabs or commas in it needs csv with quotes, or jsonl"
+    if count < expected:
+        mend = "what stands between two columns, a tab or a comma, is missing"
     return DataError(
-        f"{where}: {count} column{'s' * (count != 1)} found, {expected} expected: a text "
-        "with tabs or commas in it needs csv with quotes, or jsonl"
+        f"{where}: {count} column{'s' * (count != 1)} found, {expected} expected: {mend}"
     )
 
 

@@ -250,6 +250,9 @@ class Translator(Model):
             source = learn_codec(settings.units, sources, **limits)
             target = learn_codec(settings.target_units or settings.units, targets, **limits)
         tags = sorted({pair.tag for pair in pairs if pair.tag is not None})
+        untagged = next((pair for pair in pairs if pair.tag is None), None)
+        if tags and untagged is not None:
+            raise ValueError(f"{untagged.where}: no tag, and other pairs have one: tag all or none")
         if tags and settings.freeze:
             raise ValueError("frozen vectors would freeze the tags' vectors too: drop model.freeze")
         settings, table = with_vectors(settings, source.vocabulary)

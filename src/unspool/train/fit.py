@@ -286,7 +286,9 @@ class _Run:
         self.optimiser.load_state_dict(value["optimiser"])
         self.average.restore(moved(value["average"], device))
         set_random_state(value["random"])
-        self.report.say(f"going on from step {self.standing.step}")
+        over = self.standing.epoch >= self.settings.epochs or self.finished()
+        what = "the run had come to its end at" if over else "going on from"
+        self.report.say(f"{what} step {self.standing.step}")
 
 
 def machine() -> dict[str, Any]:

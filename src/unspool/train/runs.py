@@ -137,9 +137,10 @@ def resume(out: str | Path, *, report: Reporter | None = None) -> Fitted:
         raise ValueError(f"{out} read its data from standard input, and that is gone: use a file")
     task = find_task(config.task)
     examples, dev = read_data(task, config, report)
+    named = ", ".join(filter(None, (config.data.train, config.data.dev)))
     if read_json(out / DATA) != {"examples": fingerprint(examples), "dev": fingerprint(dev)}:
         raise ValueError(
-            f"the data of {out} ({config.data.train} {config.data.dev}) are not what they were "
+            f"the data of {out} ({named}) are not what they were "
             "when the run began; to train the model further on other data start a new run from "
             f"this one (--from {out})"
         )
