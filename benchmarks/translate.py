@@ -203,12 +203,16 @@ def main() -> None:
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads; a second: target tokens")
     print(f"in training, sentences in search\n{'':<24}{'ours':>10}{'torch.nn':>10}{'ratio':>8}")
     results: dict[str, tuple[float, float, float]] = {}
-    results |= searching(pairs, test, args.weights, args.rounds)
+
+    def show(found: dict[str, tuple[float, float, float]]) -> None:
+        for name, (mine, theirs, ratio) in found.items():
+            print(f"{name:<24}{mine:>10,.1f}{theirs:>10,.1f}{ratio:>8.2f}", flush=True)
+        results.update(found)
+
+    show(searching(pairs, test, args.weights, args.rounds))
     for name, size in (("small", SMALL), ("large", LARGE)):
         found = training(pairs, size, args.rounds)
-        results |= {f"training, {name}, {how}": speeds for how, speeds in found.items()}
-    for name, (mine, theirs, ratio) in results.items():
-        print(f"{name:<24}{mine:>10,.1f}{theirs:>10,.1f}{ratio:>8.2f}", flush=True)
+        show({f"training, {name}, {how}": speeds for how, speeds in found.items()})
     if args.json:
         args.json.write_text(json.dumps(results, indent=1))
 
