@@ -1,6 +1,8 @@
 """The demo: a translator trained from nothing, and a look at how it aligns."""
 
 import json
+import shutil
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -54,7 +56,8 @@ def demo(
     print(f"\nThe model is in {folder}; the pictures are")
     for path in found.pictures:
         print(f"    {path}")
-    print(f'\nTry: echo "1. Mai 2031" | unspool translate {folder} --nbest 3')
+    command = "unspool" if shutil.which("unspool") else sys.argv[0]
+    print(f'\nTry: echo "1. Mai 2031" | {command} translate {folder} --nbest 3')
 
 
 def free(wanted: Path) -> Path:

@@ -19,7 +19,7 @@ SETTINGS: dict[str, Any] = {
 }  # fmt: skip
 TYPED = (
     "16 November 2026", "Montag, 3. Juli 1950", "mercredi 12 août 2015", "29 de febrero de 2048",
-    "1969年7月20日", "٢٤ أكتوبر ١٩٤٥", "11. listopada 1918.", "Saturday, February 29, 2076",
+    "1969年7月20日", "٢٤ أكتوبر ١٩٤٥", "11 listopada 1918", "Saturday, February 29, 2076",
 )  # fmt: skip
 
 
