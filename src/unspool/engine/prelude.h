@@ -4,9 +4,7 @@
 #include <sched.h>
 #include <stdint.h>
 #include <string.h>
-#ifndef SPINS
-#define SPINS 5000
-#endif
+#define SPINS 60000 /* longer than an ordinary step, or workers would sleep in each */
 #ifdef _OPENMP
 #include <omp.h>
 #endif
