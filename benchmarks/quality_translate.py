@@ -105,6 +105,14 @@ def examples(job: str, data: Path) -> dict[str, list[Pair]]:
     return parts
 
 
+def put_weights(model: torch.nn.Module, files: list[Path]) -> None:
+    """Weights that may have been cut into several files, and rounded."""
+    from safetensors.torch import load_file
+
+    parts = [load_file(path) for path in files]
+    model.load_state_dict({name: v.float() for part in parts for name, v in part.items()})
+
+
 def train(job: str, data: Path, out: Path, device: str, start: list[Path]) -> None:
     torch.backends.cuda.matmul.allow_tf32 = True
     config = make_config("translate", *JOBS[job])
@@ -113,10 +121,7 @@ def train(job: str, data: Path, out: Path, device: str, start: list[Path]) -> No
     torch.manual_seed(config.train.seed)
     model = task.learn(config, parts["train"])
     if start:
-        from safetensors.torch import load_file
-
-        parts_of = [load_file(path) for path in start]
-        model.load_state_dict({k: v.float() for part in parts_of for k, v in part.items()})
+        put_weights(model, start)
     model = model.to(device)
     size = sum(p.numel() for p in model.parameters())
     print(f"{job}: {size / 1e6:.1f} million parameters", flush=True)

@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 from by_hand import HandSeq2Seq, Sizes
-from quality_translate import MULTI30K, multi30k
+from quality_translate import MULTI30K, multi30k, put_weights
 from torch import Tensor
 
 from unspool.models.search import Search, longest, translate
@@ -153,10 +153,7 @@ def searching(
     torch.manual_seed(0)
     model = Translator.learn(config.model, pairs)
     if weights:
-        from safetensors.torch import load_file
-
-        parts = [load_file(path) for path in weights]
-        model.load_state_dict({k: v.float() for part in parts for k, v in part.items()})
+        put_weights(model, weights)
     else:
         fit(model, find_task("translate").batches(model, pairs, config), config.train)
     model.eval()

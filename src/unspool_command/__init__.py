@@ -2,8 +2,8 @@
 
 OpenMP's threads spin while they wait, by default for so long that where another process needs one
 of the cores, everybody waits for a thread that is not running: training became eight times slower
-with a single busy process beside it. With a short spin it stays within a factor of two, and a
-quiet machine is as fast as before. This is a setting of the process, so a library has no business
+with a single busy process beside it. With a short spin it is about three times slower, and on a
+quiet machine as fast as before. This is a setting of the process, so a library has no business
 with it, but a command has.
 """
 

@@ -11,6 +11,7 @@ from unspool.data.labelled import Labelled
 from unspool.data.pairs import Pair
 from unspool.models.language_model import LanguageModel, LanguageModelSettings
 from unspool.models.search import Search, noisy_channel, translate
+from unspool.models.stack import forget
 from unspool.models.translator import Translator, TranslatorSettings
 from unspool.text import END, UNK
 from unspool.train import Training, fit, make_config
@@ -271,8 +272,8 @@ def test_unknown_symbols_are_made_of_symbols_alone() -> None:
     torch.manual_seed(0)
     model = Translator.learn(replace(SMALL, symbol_dropout=0.5), pairs)
     batch = model.collate([model.rows(pair) for pair in pairs])
-    source = model.forget(batch.source, len(model.source.vocabulary))
-    target = model.forget(batch.target, len(model.target.vocabulary))
+    source = forget(batch.source, 0.5, len(model.source.vocabulary))
+    target = forget(batch.target, 0.5)
     for ids, before, last in ((source, batch.source, -1), (target, batch.target, -1)):
         assert ids[0].equal(before[0])
         assert ids[last].equal(before[last])

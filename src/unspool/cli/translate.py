@@ -26,15 +26,15 @@ from unspool.train.tasks import find_task
 def translate_command(
     run: Run,
     file: Source = "-",
-    beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept at each step.")] = 5,
-    nbest: Annotated[int, typer.Option(min=1, help="Translations of each line.")] = 1,
+    beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept at each step.")] = Search.width,
+    nbest: Annotated[int, typer.Option(min=1, help="Translations of each line.")] = Search.nbest,
     tag: Annotated[
         str | None, typer.Option(help="The language asked for, where a line brings no tag.")
     ] = None,
     normalise: Annotated[
         str, typer.Option(help="Of scores by length: mean, gnmt or none.")
-    ] = "mean",
-    alpha: Annotated[float, typer.Option(help="The exponent of gnmt.")] = 0.6,
+    ] = Search.normalise,
+    alpha: Annotated[float, typer.Option(help="The exponent of gnmt.")] = Search.alpha,
     align: Annotated[bool, typer.Option("--align", help="Show what each symbol looked at.")] = (
         False
     ),

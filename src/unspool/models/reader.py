@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from unspool.attention import AttentionPooling
 from unspool.layers.drop import Drop
 from unspool.models.bag import Bag
-from unspool.models.stack import ends, run
-from unspool.text import UNK, Vocabulary
+from unspool.models.stack import ends, forget, run
+from unspool.text import Vocabulary
 
 POOLS = ("last", "mean", "max", "attention")
 
@@ -61,8 +61,7 @@ class Reader(nn.Module):
 
     def read(self, ids: Tensor, lengths: Tensor) -> Tensor:
         if self.training and self.settings.symbol_dropout:
-            unknown = torch.rand(ids.shape, device=ids.device) < self.settings.symbol_dropout
-            ids = ids.masked_fill(unknown & (ids > UNK), UNK)
+            ids = forget(ids, self.settings.symbol_dropout)
         xs = self.input_dropout(self.embed(ids))
         ys, _ = run(self.layers, xs, lengths=lengths)
         return self.out(self.dropout(self.pool(ys, lengths)))

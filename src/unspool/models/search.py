@@ -8,6 +8,7 @@ import torch
 
 from unspool.data.pairs import Pair
 from unspool.decode import Hypothesis, Reranked, Tree, beam, rerank
+from unspool.decode.normalise import ALPHA
 from unspool.models.language_model import LanguageModel
 from unspool.models.speak import score
 from unspool.models.stack import pad
@@ -24,7 +25,7 @@ class Search:
     width: int = 5
     nbest: int = 1
     normalise: str = "mean"
-    alpha: float = 0.6
+    alpha: float = ALPHA
     record: bool = False
 
     def __post_init__(self) -> None:

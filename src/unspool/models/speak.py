@@ -9,7 +9,7 @@ from torch import Tensor
 from unspool.decode import Decoded, State, Step, sample
 from unspool.models.language_model import LanguageModel
 from unspool.models.stack import run
-from unspool.text import END, PAD, START, UNK
+from unspool.text import END, NEVER, START
 
 PIECE = 1000  # steps that are read at once
 
@@ -32,7 +32,7 @@ def next_symbol(model: LanguageModel) -> Step:
     model of lines.
     """
     step = model.forwards.stepper()
-    never = [PAD, START, UNK] if model.settings.lines else [PAD, START, END, UNK]
+    never = NEVER if model.settings.lines else [*NEVER, END]
 
     def take(tokens: Tensor, state: State) -> tuple[Tensor, State]:
         live, fixed = state

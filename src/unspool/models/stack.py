@@ -11,10 +11,10 @@ from torch import Tensor
 from unspool.cells.cell import Cell
 from unspool.cells.find import find_cell, lasting_name
 from unspool.engine import c_build
-from unspool.engine.masks import check_probability
+from unspool.engine.masks import chance, check_probability
 from unspool.layers import Dropout, Recurrent
 from unspool.layers.embedding import Embedding
-from unspool.text import Vocabulary, read_vectors
+from unspool.text import UNK, Vocabulary, read_vectors
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,14 @@ def ends(ys: Tensor, lengths: Tensor, bidirectional: bool) -> Tensor:
         return last
     half = ys.shape[2] // 2
     return torch.cat((last[:, :half], ys[0, :, half:]), -1)
+
+
+def forget(ids: Tensor, p: float, symbols: int | None = None) -> Tensor:
+    """Each symbol becomes an unknown one with probability p; not padding, START and END, and
+    nothing from `symbols` on, where language tags stand."""
+    drop = chance(tuple(ids.shape), p, ids) & (ids > UNK)
+    drop = drop if symbols is None else drop & (ids < symbols)
+    return ids.masked_fill(drop, UNK)
 
 
 def pad(rows: Sequence[Sequence[int]], value: int = 0) -> tuple[Tensor, Tensor]:

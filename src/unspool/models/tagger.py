@@ -22,8 +22,8 @@ from unspool.layers.embedding import Embedding
 from unspool.models.crf import CRF, iob2_transitions
 from unspool.models.language_model import LanguageModel
 from unspool.models.model import Loss, Model
-from unspool.models.stack import Stack, ends, full, pad, run, sizes_named, with_vectors
-from unspool.text import END, START, UNK, Vocabulary
+from unspool.models.stack import Stack, ends, forget, full, pad, run, sizes_named, with_vectors
+from unspool.text import END, START, Vocabulary
 
 BUDGET = 10_000  # words in a batch of predictions
 LONGEST = 40  # characters of a word that are read
@@ -162,8 +162,7 @@ class Tagger(Model):
         """Scores of the tags, (T, B, K)."""
         words = batch.words
         if self.training and self.settings.word_dropout:
-            unknown = torch.rand(words.shape, device=words.device) < self.settings.word_dropout
-            words = words.masked_fill(unknown & (words > UNK), UNK)
+            words = forget(words, self.settings.word_dropout)
         parts = [self.embed(words)]
         if self.spelling is not None:
             spelled = self.spelling(batch.characters, batch.character_lengths)

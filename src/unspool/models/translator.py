@@ -9,14 +9,13 @@ from torch import Tensor, nn
 
 from unspool.data.batches import in_order
 from unspool.data.pairs import Pair
-from unspool.engine.masks import chance
 from unspool.models.forcing import forced
 from unspool.models.model import Loss, Model
 from unspool.models.seq2seq import Seq2Seq
-from unspool.models.stack import pad, with_vectors
+from unspool.models.stack import forget, pad, with_vectors
 from unspool.models.transformer import Transformer
 from unspool.models.translator_settings import TranslatorSettings
-from unspool.text import END, START, UNK, Codec, codec_from_json, learn_codec
+from unspool.text import END, START, Codec, codec_from_json, learn_codec
 
 SCORES = 20_000_000  # entries that the softmax may have in a batch that is only read
 
@@ -143,17 +142,13 @@ class Translator(Model):
         """Scores (N, V) and what is right (N,), at all places of all targets, padding left out."""
         source, inputs = batch.source, batch.target[:-1]
         if self.training and self.settings.symbol_dropout:
-            source = self.forget(source, len(self.source.vocabulary))
-            inputs = self.forget(inputs, len(self.target.vocabulary))
+            share = self.settings.symbol_dropout
+            source = forget(source, share, len(self.source.vocabulary))
+            inputs = forget(inputs, share)
         encoded = self.net.encode(source, batch.read)
         features = self.net.features(encoded, inputs, forcing)
         inside = batch.inside
         return self.net.scores(features[inside]), batch.target[1:][inside]
-
-    def forget(self, ids: Tensor, symbols: int) -> Tensor:
-        """Some symbols become unknown ones; not those that begin or end a text, and no tags."""
-        drop = chance(tuple(ids.shape), self.settings.symbol_dropout, ids)
-        return ids.masked_fill(drop & (ids > UNK) & (ids < symbols), UNK)
 
     def rows(self, pair: Pair) -> Rows:
         """A pair as numbers; a source without target has an empty one."""

@@ -123,11 +123,11 @@ class Translate(Task):
         self, model: Translator, examples: Sequence[Pair], data: Any, **how: Any
     ) -> tuple[dict[str, float], str]:
         """With a beam; and the signatures, without which nobody can compare."""
-        search, tag = Search(width=how.pop("beam", Search().width)), how.pop("tag", None)
-        examples = [replace(pair, tag=pair.tag or tag) for pair in examples]
-        said = self.say(model, examples, search)
+        search, tag = Search(width=how.pop("beam", Search.width)), how.pop("tag", None)
         if how:
             raise ValueError(f"--{min(how)} means nothing for the task {self.name}")
+        examples = [replace(pair, tag=pair.tag or tag) for pair in examples]
+        said = self.say(model, examples, search)
         scores, below = score_texts(examples, said, data)
         if few_words(examples):
             below += (
