@@ -13,7 +13,7 @@ SOURCE = ROOT / "src" / "unspool"
 # Each may import those before it.
 ORDER = [
     "equations", "cells", "engine", "layers", "nn", "attention", "text", "data", "decode",
-    "models", "metrics", "train", "draw", "inspect", "studio", "lab", "cli",
+    "models", "metrics", "train", "draw", "inspect", "lab", "studio", "cli",
 ]  # fmt: skip
 FILES = sorted(SOURCE.rglob("*.py"))
 

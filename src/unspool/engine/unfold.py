@@ -18,6 +18,7 @@ from unspool.engine.masks import Masks
 from unspool.engine.op import unfold_compiled
 from unspool.engine.recompute import in_chunks
 from unspool.engine.reference import unfold_reference
+from unspool.engine.watch import Seen, is_watched, note
 
 Unfolded = tuple[Tensor, Any, dict[str, Tensor]]
 
@@ -124,4 +125,7 @@ def unfold(
             ys, last, recorded = BACKENDS[backend](call)
         else:
             ys, last, recorded = in_chunks(BACKENDS[backend], call, recompute)
+    if is_watched():
+        seen = note(Seen(cell, xs, state, lengths, reverse, masks, ys, last))
+        ys, last = seen.ys, seen.last
     return (ys, last, recorded) if record else (ys, last)

@@ -151,7 +151,17 @@ def sum_over_steps(terms: list[Term], write: Callable[[Expr], str], brackets: st
 
 def explain_text(about: Explanation, sizes: Mapping[str, int] | None = None) -> str:
     """The explanation for a terminal; with sizes every shape and count is a number too."""
-    return "\n".join(_Text(about, sizes).write())
+    text = [about.title]
+    for title, rows in explain_sections(about, sizes).items():
+        text += ["", title, *(f"    {row}".rstrip() for row in rows)]
+    return "\n".join(text)
+
+
+def explain_sections(
+    about: Explanation, sizes: Mapping[str, int] | None = None
+) -> dict[str, list[str]]:
+    """The rows of each part, in their order: forward, sizes, parameters, backward, ..."""
+    return _Text(about, sizes).sections()
 
 
 class _Text:
@@ -175,8 +185,8 @@ class _Text:
     def expr(self, expr: Expr) -> str:
         return ascii_expr(expr, self.rename)
 
-    def write(self) -> list[str]:
-        sections = {
+    def sections(self) -> dict[str, list[str]]:
+        return {
             "Forward, one step": self.lines(list(self.eqs.lines)),
             "Sizes": self.size_rows(),
             "Parameters": self.parameter_rows(),
@@ -184,10 +194,6 @@ class _Text:
             "Parameter gradients": self.gradient_rows(),
             "Over time": self.time_rows(),
         }
-        text = [self.about.title]
-        for title, rows in sections.items():
-            text += ["", title, *(f"    {row}".rstrip() for row in rows)]
-        return text
 
     def lines(self, lines: list[Line]) -> list[str]:
         width = max((len(self.rename(line.name)) for line in lines), default=0)

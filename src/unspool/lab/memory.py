@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 from unspool.cells.cell import Cell, CellType
 from unspool.data import first_symbol
 from unspool.engine import unfold
+from unspool.train.optimise import clip_norm
 
 
 @dataclass(frozen=True)
@@ -21,40 +23,76 @@ class MemoryRun:
     lines: dict[str, Tensor]
 
 
+class FirstSymbol:
+    """A cell that learns to name the first of `steps` symbols, one update after the other."""
+
+    def __init__(
+        self,
+        kind: CellType,
+        *,
+        steps: int = 20,
+        symbols: int = 8,
+        hidden_size: int = 32,
+        seed: int = 0,
+    ):
+        torch.manual_seed(seed)
+        self.steps, self.symbols = steps, symbols
+        self.generator = torch.Generator().manual_seed(seed)
+        self.cell = kind(*_sizes(kind, symbols, hidden_size))
+        self.widen = _widen(symbols, self.cell.input_size)
+        self.readout = nn.Linear(self.cell.output_size, symbols)
+        self.parameters = [*self.cell.parameters(), *self.readout.parameters()]
+        self.optimiser = torch.optim.AdamW(self.parameters, lr=5e-3, weight_decay=0.0)
+        self.losses: list[float] = []
+
+    def batch(self, rows: int) -> tuple[Tensor, Tensor]:
+        xs, targets = first_symbol(rows, self.steps, self.symbols, self.generator)
+        return xs @ self.widen, targets
+
+    def update(self) -> float:
+        """One step of training; the loss before it."""
+        xs, targets = self.batch(64)
+        ys, _ = unfold(self.cell, xs)
+        loss = nn.functional.cross_entropy(self.readout(ys[-1]), targets)
+        self.optimiser.zero_grad()
+        loss.backward()
+        clip_norm(self.parameters, 1.0)
+        self.optimiser.step()
+        self.losses.append(loss.item())
+        return self.losses[-1]
+
+    @torch.no_grad()
+    def test(self) -> MemoryRun:
+        """How it does on fresh sequences."""
+        xs, targets = self.batch(1000)
+        ys, _, lines = unfold(self.cell, xs, record=self.cell.equations.recordable)
+        right = self.readout(ys[-1]).argmax(-1) == targets
+        means = {name: values.mean((1, 2)) for name, values in lines.items()}
+        return MemoryRun(self.cell, self.losses, right.double().mean().item(), means)
+
+
 def learn_first_symbol(
     kind: CellType,
     *,
-    steps: int = 20,
-    symbols: int = 8,
-    hidden_size: int = 32,
     updates: int = 300,
-    seed: int = 0,
     on_update: Callable[[int, float], None] = lambda update, loss: None,
+    **task: Any,
 ) -> MemoryRun:
-    """Trains a cell to name the first of `steps` symbols, and tests it on fresh sequences.
+    """Trains a cell at the task of `FirstSymbol`, and tests it on fresh sequences.
 
     `on_update` hears the number of updates done and the loss of the last.
     """
-    torch.manual_seed(seed)
-    generator = torch.Generator().manual_seed(seed)
-    cell = kind(symbols, hidden_size)
-    readout = nn.Linear(cell.output_size, symbols)
-    parameters = [*cell.parameters(), *readout.parameters()]
-    optimiser = torch.optim.AdamW(parameters, lr=5e-3, weight_decay=0.0)
-    losses = []
+    learner = FirstSymbol(kind, **task)
     for update in range(1, updates + 1):
-        xs, targets = first_symbol(64, steps, symbols, generator)
-        ys, _ = unfold(cell, xs)
-        loss = nn.functional.cross_entropy(readout(ys[-1]), targets)
-        optimiser.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(parameters, 1.0)
-        optimiser.step()
-        losses.append(loss.item())
-        on_update(update, losses[-1])
-    with torch.no_grad():
-        xs, targets = first_symbol(1000, steps, symbols, generator)
-        ys, _, lines = unfold(cell, xs, record=cell.equations.recordable)
-        right = readout(ys[-1]).argmax(-1) == targets
-    means = {name: values.mean((1, 2)) for name, values in lines.items()}
-    return MemoryRun(cell, losses, right.double().mean().item(), means)
+        on_update(update, learner.update())
+    return learner.test()
+
+
+def _sizes(kind: CellType, symbols: int, hidden_size: int) -> tuple[int, int]:
+    """Cells that add the input to a hidden vector read it at that size."""
+    return (hidden_size if kind.equations.constraints else symbols), hidden_size
+
+
+def _widen(symbols: int, size: int) -> Tensor:
+    """One-hot symbols in the first places of a wider input."""
+    return torch.eye(symbols, size)

@@ -1,0 +1,1 @@
+"""Looking inside: the numbers behind each picture. Nothing here draws."""
