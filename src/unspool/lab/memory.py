@@ -38,7 +38,7 @@ class FirstSymbol:
         torch.manual_seed(seed)
         self.steps, self.symbols = steps, symbols
         self.generator = torch.Generator().manual_seed(seed)
-        self.cell = kind(*_sizes(kind, symbols, hidden_size))
+        self.cell = _build(kind, symbols, hidden_size)
         self.widen = _widen(symbols, self.cell.input_size)
         self.readout = nn.Linear(self.cell.output_size, symbols)
         self.parameters = [*self.cell.parameters(), *self.readout.parameters()]
@@ -88,9 +88,12 @@ def learn_first_symbol(
     return learner.test()
 
 
-def _sizes(kind: CellType, symbols: int, hidden_size: int) -> tuple[int, int]:
-    """Cells that add the input to a hidden vector read it at that size."""
-    return (hidden_size if kind.equations.constraints else symbols), hidden_size
+def _build(kind: CellType, symbols: int, hidden_size: int) -> Cell:
+    """Cells that add the input to a hidden vector read it at that size; other sizes are that too."""
+    names = kind.equations.named_sizes
+    further = {name: hidden_size for name in names if name not in ("input", "hidden")}
+    input_size = hidden_size if kind.equations.constraints else symbols
+    return kind(input_size, hidden_size if "hidden" in names else None, **further)
 
 
 def _widen(symbols: int, size: int) -> Tensor:
