@@ -164,10 +164,11 @@ def explain_sections(
     return _Text(about, sizes).sections()
 
 
-class _Text:
-    def __init__(self, about: Explanation, sizes: Mapping[str, int] | None):
-        self.about, self.eqs, self.sizes = about, about.equations, sizes
-        taken = {*self.eqs.sizes, *self.eqs.matrices}
+class Notation:
+    """How gradients are written, in names that the equations leave free."""
+
+    def __init__(self, about: Explanation):
+        taken = {*about.equations.sizes, *about.equations.matrices}
         self.own = {word: free_name(word, taken) for word in ("yhat", "target", "ys")}
         names = {*taken, *self.own.values(), *(line.name for line in about.preactivations)}
         marks = itertools.chain(("d", "d_", "grad_"), (f"grad{n}_" for n in itertools.count(2)))
@@ -181,6 +182,13 @@ class _Text:
         if name.endswith("!"):
             return self.own[name[:-1]]
         return self.mark + name[1:] if name.startswith("∂") else name
+
+
+class _Text:
+    def __init__(self, about: Explanation, sizes: Mapping[str, int] | None):
+        self.about, self.eqs, self.sizes = about, about.equations, sizes
+        notation = Notation(about)
+        self.own, self.mark, self.rename = notation.own, notation.mark, notation.rename
 
     def expr(self, expr: Expr) -> str:
         return ascii_expr(expr, self.rename)
