@@ -4,7 +4,7 @@ Letters in names stand for shapes: T steps, B rows of a batch, I input features,
 O output features.
 """
 
-from unspool import cells, data, models, nn, train
+from unspool import cells, data, inspect, models, nn, train
 from unspool.cells import init
 from unspool.cells.cell import Cell, CellType, cell
 from unspool.cells.constrain import constrain_orthogonal
@@ -19,5 +19,5 @@ __version__ = "0.1.0"
 __all__ = [
     "Cell", "CellType", "Dropout", "EquationError", "Gradients", "LearnedState", "Masks",
     "Recurrent", "Stepper", "bptt", "cell", "cells", "constrain_orthogonal", "data", "detach",
-    "draw_masks", "expected_masks", "init", "load", "models", "nn", "train", "unfold",
+    "draw_masks", "expected_masks", "init", "inspect", "load", "models", "nn", "train", "unfold",
 ]  # fmt: skip

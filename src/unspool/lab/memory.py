@@ -89,7 +89,7 @@ def learn_first_symbol(
 
 
 def _build(kind: CellType, symbols: int, hidden_size: int) -> Cell:
-    """Cells that add the input to a hidden vector read it at that size; other sizes are that too."""
+    """Cells that add the input to a hidden vector read it at that size, as are other sizes."""
     names = kind.equations.named_sizes
     further = {name: hidden_size for name in names if name not in ("input", "hidden")}
     input_size = hidden_size if kind.equations.constraints else symbols

@@ -1,5 +1,6 @@
 """A language model at work: text that it writes, and what it thinks of text that it reads."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,13 +17,17 @@ PIECE = 1000  # steps that are read at once
 
 @dataclass(frozen=True)
 class Score:
-    """One symbol of a text: where it stands, log p (natural), and its rank (1 is the likeliest)."""
+    """One symbol of a text: where it stands, log p (natural), and its rank (1 is the likeliest).
+
+    The entropy is that of the prediction, in nats: how unsure the model was there.
+    """
 
     token: str
     start: int
     end: int
     log_prob: float
     rank: int
+    entropy: float
 
 
 def next_symbol(model: LanguageModel) -> Step:
@@ -92,27 +97,36 @@ def generate(model: LanguageModel, wish: Wish) -> list[str]:
     return [wish.prompt + model.codec.decode([*start, *t])[head:] for t in said.tokens]
 
 
-@torch.no_grad()
 def score(model: LanguageModel, text: str, kind: str | None = None) -> list[Score]:
     """Every symbol of the text, given those before it; a model of lines scores END too."""
-    model.eval()
     ids = [START, *model.codec.encode(text), *([END] if model.settings.lines else [])]
     spans = [*model.codec.spans(text), (len(text), len(text))]
+    targets = torch.tensor(ids[1:], device=model.device)
+    found: list[Score] = []
+    for log_probs in predictions(model, ids[:-1], kind):
+        own = log_probs.gather(1, targets[len(found) : len(found) + len(log_probs), None])
+        ranks = (log_probs > own).sum(1) + 1
+        entropies = -(log_probs.exp() * log_probs).sum(1)
+        rows = zip(own[:, 0].tolist(), ranks.tolist(), entropies.tolist(), strict=True)
+        for log_prob, rank, entropy in rows:
+            start, end = spans[len(found)]
+            token = text[start:end] if start < end else "<end>"
+            found.append(Score(token, start, end, log_prob, rank, entropy))
+    return found
+
+
+@torch.no_grad()
+def predictions(
+    model: LanguageModel, ids: Sequence[int], kind: str | None = None
+) -> Iterator[Tensor]:
+    """log p of every symbol after each of these, START among them; piece by piece, (t, V)."""
+    model.eval()
     tokens = torch.tensor(ids, device=model.device)
     classes = None if kind is None else torch.tensor([model.class_id(kind)], device=model.device)
     if model.classes and classes is None:
         raise ValueError(f"say which class the text is of: {', '.join(model.classes[1:])}")
-    found: list[Score] = []
     state: Any = None
-    for begin in range(0, len(ids) - 1, PIECE):
-        piece = tokens[begin : begin + PIECE + 1]
-        ys, state = run(model.forwards, model.inputs(piece[:-1, None], classes), state)
-        log_probs = model.scores(ys)[:, 0].double().log_softmax(-1)
-        own = log_probs.gather(1, piece[1:, None])
-        ranks = (log_probs > own).sum(1) + 1
-        rows = zip(own[:, 0].tolist(), ranks.tolist(), strict=True)
-        for at, (log_prob, rank) in enumerate(rows, begin):
-            start, end = spans[at]
-            token = text[start:end] if start < end else "<end>"
-            found.append(Score(token, start, end, log_prob, rank))
-    return found
+    for begin in range(0, len(ids), PIECE):
+        piece = tokens[begin : begin + PIECE]
+        ys, state = run(model.forwards, model.inputs(piece[:, None], classes), state)
+        yield model.scores(ys)[:, 0].double().log_softmax(-1)
