@@ -1,6 +1,7 @@
 """Fixed points: cells for which they are known, and what holds for those of any cell."""
 
 import math
+from importlib import import_module
 
 import pytest
 import torch
@@ -150,7 +151,7 @@ def test_of_every_cell(kind: us.CellType, sizes: dict[str, int]) -> None:
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     cell, starts = us.cells.GRU(2, 3), torch.randn(9, 3)
     whole = fixed_points(cell, starts=starts)
-    monkeypatch.setattr("unspool.inspect.fixed_points.BLOCK", 20)
+    monkeypatch.setattr(import_module("unspool.inspect.fixed_points"), "BLOCK", 20)
     for one, other in zip(whole, fixed_points(cell, starts=starts), strict=True):
         torch.testing.assert_close(one.state, other.state)
 

@@ -145,6 +145,7 @@ def test_gradients_of_a_text_against_autograd() -> None:
     loss = torch.nn.functional.cross_entropy(scores[:, 0], ids[1:, 0], reduction="sum")
     loss.backward()
     bias = model.forwards.get_parameter("layers.0.cells.0.b").grad
+    assert bias is not None
     # START is read before the first symbol, and has its share too.
     with torch.no_grad():
         first, _ = model.forwards(model.inputs(ids[:1], None))

@@ -114,6 +114,7 @@ def test_a_bias_gradient_is_the_sum_of_its_steps() -> None:
     for k, layer in enumerate(seen.layers):
         steps = seen.gradient(k, "n") * (1 - seen.line(k, "n") ** 2)
         wanted = layers.get_parameter(f"{layer.name}.b_n").grad
+        assert wanted is not None
         assert torch.allclose(steps.sum((0, 1)), wanted, atol=1e-10)
 
 

@@ -1,0 +1,1 @@
+"""The local page and the single-file report."""

@@ -1,0 +1,113 @@
+"""The machine's own browser, for pictures of a page as people see it."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+PATIENCE = 60.0  # seconds for a picture
+PAGE_TIME = 10_000  # milliseconds of the page's own time: it passes as fast as the page allows
+
+
+def find_browser() -> Path | None:
+    """Chromium or Chrome: what CHROMIUM names if it is set, else what is on the path."""
+    wanted = os.environ.get("CHROMIUM")
+    for name in (wanted,) if wanted else NAMES:
+        if found := shutil.which(name):
+            return Path(found)
+    if wanted:
+        raise ValueError(f"CHROMIUM is {wanted}, and no such program is there: mend or unset it")
+    return None
+
+
+def screenshot(
+    browser: Path, url: str, path: Path, width: int, height: int, *, dark: bool = False
+) -> None:
+    """Writes a PNG of the page at `url` when it is done, `width` by `height` pixels."""
+    if width < 1 or height < 1:
+        raise ValueError(f"a picture of {width} by {height} pixels shows nothing: 1 or more each")
+    with tempfile.TemporaryDirectory(prefix="unspool-browser-", ignore_cleanup_errors=True) as own:
+        picture, said = Path(own) / "picture.png", Path(own) / "said.txt"
+        colours = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
+        options = [f"--screenshot={picture}", "--hide-scrollbars", colours]
+        ended = _run(_command(browser, url, Path(own), (width, height), options), said)
+        if ended or not picture.is_file():
+            raise ValueError(f"{browser} took no picture of {url}: {ended} {_words(said)}".rstrip())
+        shutil.copyfile(picture, path)
+
+
+def height_of(browser: Path, url: str, width: int) -> int:
+    """How tall a page is at this width, if it says so in `data-height` of its root; else 0."""
+    with tempfile.TemporaryDirectory(prefix="unspool-browser-", ignore_cleanup_errors=True) as own:
+        said = Path(own) / "said.txt"
+        ended = _run(_command(browser, url, Path(own), (width, 800), ["--dump-dom"]), said)
+        if ended:
+            raise ValueError(f"{browser} could not read {url}: {ended} {_words(said)}".rstrip())
+        found = re.search(r'<html[^>]* data-height="(\d+)"', said.read_text("utf-8", "replace"))
+    return int(found[1]) if found else 0
+
+
+def _command(
+    browser: Path, url: str, own: Path, size: tuple[int, int], options: list[str]
+) -> list[str]:
+    # A profile that nobody else uses: with the user's own, a browser that is already open would
+    # be asked to do the work.
+    return [
+        str(browser),
+        "--headless",
+        *options,
+        f"--window-size={size[0]},{size[1]}",
+        "--force-device-scale-factor=1",
+        f"--virtual-time-budget={PAGE_TIME}",
+        f"--user-data-dir={own / 'profile'}",
+        *quiet(url),
+        url,
+    ]
+
+
+def quiet(url: str) -> list[str]:
+    """Options with which the browser calls nobody but the host of `url`."""
+    rules = "MAP * ~NOTFOUND"
+    if host := urlsplit(url).hostname:
+        rules += f" , EXCLUDE {host}"
+    options = [
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-default-apps",
+        "--disable-extensions",
+        "--disable-sync",
+        "--no-default-browser-check",
+        "--no-first-run",
+        "--no-proxy-server",
+        f"--host-resolver-rules={rules}",
+    ]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        options.append("--no-sandbox")  # with the sandbox it refuses to run as root
+    return options
+
+
+def _run(command: list[str], said: Path) -> str:
+    """Why the browser did not end well, or ""."""
+    # Into a file: a helper process that outlives the browser would keep a pipe open.
+    with said.open("wb") as file:
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, timeout=PATIENCE
+            )
+        except subprocess.TimeoutExpired:
+            return f"it was not done after {PATIENCE:g} seconds."
+        except OSError as error:
+            return f"it cannot be started: {error.strerror}."
+    return f"it ended with status {done.returncode}." if done.returncode else ""
+
+
+def _words(said: Path) -> str:
+    """The browser's last ones; without a desktop it complains about that bus all the time."""
+    lines = said.read_text(encoding="utf-8", errors="replace").splitlines()
+    last = [line for line in lines if line.strip() and "dbus" not in line][-3:]
+    return " / ".join(last)

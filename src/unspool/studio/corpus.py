@@ -1,0 +1,97 @@
+"""Held-out text as the model reads it: where units and neighbours are looked for."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unspool.inspect.properties import labels_of
+from unspool.inspect.reading import Reading
+from unspool.models import LanguageModel, Tagger
+from unspool.studio.desk import Desk
+from unspool.studio.held_out import held_out
+
+SYMBOLS = 60_000  # that are searched
+TEXTS = 60  # of a model that reads one text at a time
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Texts and how each was read, their symbols one after the other."""
+
+    texts: list[str]
+    readings: list[Reading]
+
+    def values(self, layer: int, line: str) -> Tensor:
+        """A line after every symbol of every text, (N, n)."""
+        return torch.cat([reading.values(layer, line) for reading in self.readings])
+
+    def recorded(self) -> "Recorded":
+        return Recorded(self)
+
+    def labels(self) -> dict[str, np.ndarray]:
+        """Every property at every symbol."""
+        found = [
+            labels_of(t, r) for t, r in zip(self.texts, map(spans, self.readings), strict=True)
+        ]
+        return {name: np.concatenate([labels[name] for labels in found]) for name in found[0]}
+
+    def place(self, symbol: int) -> tuple[str, Span]:
+        """The text that a symbol stands in, and where."""
+        for text, reading in zip(self.texts, self.readings, strict=True):
+            if symbol < len(reading.symbols):
+                return text, spans(reading)[symbol]
+            symbol -= len(reading.symbols)
+        raise IndexError(symbol)
+
+
+class Recorded(Mapping[tuple[int, str], Tensor]):
+    """Every line of every layer, worked out when it is asked for: together they are large."""
+
+    def __init__(self, corpus: Corpus):
+        self.corpus = corpus
+        layers = enumerate(corpus.readings[0].layers)
+        self.places = [(at, line) for at, layer in layers for line in layer.lines]
+
+    def __getitem__(self, place: tuple[int, str]) -> Tensor:
+        return self.corpus.values(*place)
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        return iter(self.places)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
+def spans(reading: Reading) -> list[Span]:
+    """Where each symbol of the text begins and ends."""
+    ends = list(accumulate(map(len, reading.symbols)))
+    return list(zip([0, *ends[:-1]], ends, strict=True)) if ends else []
+
+
+def corpus(desk: Desk, kind: str = "") -> Corpus:
+    """Of the run's held-out text. What follows a stream or lines is read as one text."""
+    return desk.keep(("corpus", kind), lambda: _read(desk, kind))
+
+
+def _read(desk: Desk, kind: str) -> Corpus:
+    texts = [text for text in held_out(desk) if text.strip()]
+    if isinstance(desk.model(), LanguageModel | Tagger):
+        texts = ["\n".join(texts)[:SYMBOLS]]
+    kept, readings, size = [], [], 0
+    for text in texts[:TEXTS]:
+        reading = desk.read(text, kind)
+        if reading.symbols:
+            kept.append(text)
+            readings.append(reading)
+        size += len(reading.symbols)
+        if size >= SYMBOLS:
+            break
+    if not readings or not readings[0].layers:
+        raise ValueError("there is no held-out text, or no recurrent layer, to look at")
+    return Corpus(kept, readings)

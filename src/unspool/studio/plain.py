@@ -1,0 +1,18 @@
+"""Numbers as a page gets them."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def plain(values: Tensor, digits: int = 7) -> Any:
+    """A tensor as lists, with as many digits as float32 has; what is not finite as None."""
+    return _lists(values.detach().cpu().to(torch.float64).tolist(), digits)
+
+
+def _lists(value: Any, digits: int) -> Any:
+    if isinstance(value, list):
+        return [_lists(item, digits) for item in value]
+    # Differences from itself: NaN, and infinities.
+    return float(f"{value:.{digits}g}") if value - value == 0 else None

@@ -1,0 +1,93 @@
+"""What run this is, and what can be looked at in it."""
+
+from inspect import cleandoc
+from typing import Any
+
+from unspool.cells import named
+from unspool.cells.cell import Bound, Cell
+from unspool.inspect.properties import PROPERTIES
+from unspool.inspect.watch import Layer, in_words
+from unspool.studio.desk import Desk
+from unspool.studio.params import Params
+from unspool.train.config import to_plain
+
+EXAMPLES = 6  # texts to begin with
+SHORT = 400  # characters of one
+
+
+def run(desk: Desk, params: Params) -> dict[str, Any]:
+    cells = [
+        {"name": name, "equations": cleandoc(kind.equations.text), "source": kind.source}
+        for name, kind in named().items()
+    ]
+    properties = [{"name": one.name, "title": one.title} for one in PROPERTIES.values()]
+    always = {"cells": cells, "properties": properties}
+    if desk.run is None:
+        return EMPTY | always
+    config = desk.config
+    settings = {k: v for k, v in to_plain(config).items() if isinstance(v, dict)}
+    model = desk.model() if desk.trained else None
+    cell = getattr(config.model, "cell", "")
+    views = ["training", *_views(config.task, model), "gradients", "cell"]
+    return {
+        "name": desk.folder.resolve().name,
+        "task": config.task,
+        "cell": cell if cell in named() else "your own" if cell else "",
+        "equations": cleandoc(named()[cell].equations.text if cell in named() else cell),
+        "trained": model is not None,
+        "parameters": 0 if model is None else sum(p.numel() for p in model.parameters()),
+        "settings": settings,
+        "layers": [] if model is None else [layer_plain(layer) for layer in layers_of(model)],
+        "tags": getattr(model, "tags", []) if config.task == "translate" else [],
+        "classes": getattr(model, "classes", [])[1:],
+        "examples": [] if model is None else desk.keep("examples", lambda: examples(desk)),
+        "views": views,
+    } | always
+
+
+EMPTY: dict[str, Any] = {
+    "name": "", "task": "", "cell": "", "equations": "", "trained": False, "parameters": 0,
+    "settings": {}, "layers": [], "tags": [], "classes": [], "examples": [],
+    "views": ["gradients", "cell"],
+}  # fmt: skip
+
+
+def _views(task: str, model: Any) -> list[str]:
+    if model is None:
+        return []
+    text = ["text"] if any(isinstance(module, Cell) for module in model.modules()) else []
+    return ["translate", *text] if task == "translate" else text
+
+
+def layers_of(model: Any) -> list[Layer]:
+    """Every cell of the model, whether or not a text reaches it."""
+    found = []
+    for name, module in model.named_modules():
+        if isinstance(module, Cell):
+            found.append(Layer(name, in_words(name), sizes_of(module.bind())))
+    return found
+
+
+def sizes_of(bound: Bound) -> dict[str, int]:
+    carried = bound.equations.carried
+    return {name: bound.size(carried.get(name, name)) for name in bound.equations.recordable}
+
+
+def layer_plain(layer: Layer) -> dict[str, Any]:
+    lines = [{"name": name, "size": size} for name, size in layer.lines.items()]
+    return {"title": layer.title, "lines": lines}
+
+
+def examples(desk: Desk) -> list[str]:
+    """Held-out texts, if the data is still there: nothing is worse off without them."""
+    from unspool.studio.held_out import held_out
+
+    try:
+        texts = held_out(desk)
+    except (ValueError, OSError):
+        return []
+    if len(texts) == 1:  # one long text: from the start of a line
+        start = texts[0].find("\n") + 1
+        return [texts[0][start : start + SHORT]]
+    step = max(1, len(texts) // EXAMPLES)
+    return [text[:SHORT] for text in texts[::step][:EXAMPLES]]

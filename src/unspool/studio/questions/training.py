@@ -1,0 +1,43 @@
+"""How training goes, or went: what metrics.jsonl has, from where the page has read it."""
+
+import json
+import time
+from typing import Any
+
+from unspool.studio.desk import Desk
+from unspool.studio.params import Params, whole
+from unspool.train.log import METRICS
+
+MOST = 20_000  # points of a curve; of a longer log every so many
+COLUMNS = ("step", "loss", "gradient_norm", "lr")
+
+
+def training(desk: Desk, params: Params) -> dict[str, Any]:
+    since = whole(params, "since", 0, 0, 2**53)
+    config, path = desk.config, desk.folder / METRICS
+    data = path.read_bytes() if path.is_file() else b""
+    # A resumed run drops what came after its checkpoint: then everything is read anew.
+    restarted = since > len(data) or data[since - 1 : since] not in (b"", b"\n")
+    since = 0 if restarted else since
+    whole_lines = data[since : data.rfind(b"\n") + 1]
+    lines = [json.loads(line) for line in whole_lines.splitlines()]
+    steps = [line for line in lines if "loss" in line]
+    steps = steps[:: len(steps) // MOST + 1]
+    epochs = [line for line in lines if "mean_loss" in line]
+    return {
+        "next": since + len(whole_lines),
+        "restarted": restarted,
+        "steps": {name: [line.get(name) for line in steps] for name in COLUMNS},
+        "epochs": epochs,
+        "wanted": config.train.epochs,
+        "finished": _finished(data, config.train.epochs),
+        "quiet": time.time() - path.stat().st_mtime if data else 0.0,
+        "clip": config.train.clip,
+    }
+
+
+def _finished(data: bytes, wanted: int) -> bool:
+    """The last line is the end of the last epoch."""
+    lines = data[: data.rfind(b"\n") + 1].splitlines()
+    last = json.loads(lines[-1]) if lines else {}
+    return "mean_loss" in last and last["epoch"] >= wanted

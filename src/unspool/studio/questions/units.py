@@ -1,0 +1,109 @@
+"""Units that follow a property of the text, searched for in held-out text."""
+
+from typing import Any
+
+import numpy as np
+
+from unspool.inspect.properties import PROPERTIES, labels_of
+from unspool.inspect.units import Found, search
+from unspool.models import Translator
+from unspool.studio.corpus import Corpus, corpus, spans
+from unspool.studio.desk import Desk
+from unspool.studio.jobs import Job
+from unspool.studio.params import Params, text
+
+SHOWN = 1_200  # characters of the excerpt
+OWN = "your labels"
+
+
+def units(desk: Desk, params: Params) -> dict[str, Any]:
+    """Begins the search, or says how far it is; ask again until it is done."""
+    start = {"progress": 0.0, "units": [], "skipped": [], "excerpt": "", "symbols": 0}
+    kind = text(params, "kind") or usual_kind(desk)
+    job = desk.jobs.see(("units", kind, desk.version), lambda job: look(desk, kind, job), start)
+    if job.error:
+        raise ValueError(job.error)
+    return {"done": job.done} | job.shown
+
+
+def look(desk: Desk, kind: str, job: Job) -> dict[str, Any]:
+    held = corpus(desk, kind)
+    labels = held.labels() | own_labels(desk, held)
+    size = sum(len(reading.symbols) for reading in held.readings)
+    so_far = {"units": [], "skipped": [], "excerpt": "", "symbols": size}
+    result = search(
+        held.recorded(), labels, progress=lambda done: job.show({"progress": done} | so_far)
+    )
+    return {
+        "progress": 1.0,
+        "units": [unit_plain(found) for found in result.found],
+        "skipped": result.skipped,
+        "excerpt": excerpt(held),
+        "symbols": size,
+    }
+
+
+def usual_kind(desk: Desk) -> str:
+    """What a model is told that must be told something: the first class, or the first tag."""
+    model = desk.model()
+    known = getattr(model, "classes", [])[1:]
+    return next(iter(known or (model.tags if isinstance(model, Translator) else [])), "")
+
+
+def own_labels(desk: Desk, held: Corpus) -> dict[str, np.ndarray]:
+    """The user's, one for each character of the text that was given, or for each symbol."""
+    if desk.labels is None:
+        return {}
+    symbols = spans(held.readings[0])
+    size = len(held.texts[0])
+    if len(desk.labels) >= size and len(held.texts) == 1:
+        return {OWN: np.array([desk.labels[start] for start, _ in symbols])}
+    if len(desk.labels) == len(symbols) and len(held.texts) == 1:
+        return {OWN: np.array(desk.labels)}
+    raise ValueError(
+        f"there are {len(desk.labels):,} labels for a text of {size:,} characters and "
+        f"{len(symbols):,} symbols: give one for each character, or for each symbol"
+    )
+
+
+def unit_plain(found: Found) -> dict[str, Any]:
+    known = PROPERTIES.get(found.property)
+    return {
+        "property": found.property,
+        "title": known.title if known else found.property,
+        "kind": "auc" if found.kind == "yes/no" else "rank",
+        "layer": found.layer,
+        "line": found.line,
+        "unit": found.unit,
+        "score": found.score,
+        "control": found.control,
+        "sign": found.sign,
+    }
+
+
+def excerpt(held: Corpus) -> str:
+    """Where most happens: whole lines of the half that did not choose the units."""
+    if len(held.texts) > 1:
+        return held.texts[-1][:SHOWN]
+    whole = held.texts[0]
+    labels = labels_of(whole)
+    changes = sum(
+        (np.diff(values, prepend=values[:1]) != 0).astype(float)
+        for name, values in labels.items()
+        if PROPERTIES[name].kind == "yes/no"
+    )
+    total = np.concatenate([[0.0], np.cumsum(changes)])
+    starts = [at + 1 for at in range(len(whole) // 2, len(whole) - SHOWN) if whole[at] == "\n"]
+    best = max(starts, key=lambda at: total[at + SHOWN] - total[at], default=0)
+    end = whole.rfind("\n", best, best + SHOWN)
+    return whole[best : end if end > best else best + SHOWN]
+
+
+def property_labels(desk: Desk, params: Params) -> dict[str, Any]:
+    """A property's label of each symbol of a text."""
+    given, name = text(params, "text"), text(params, "property")
+    if name not in PROPERTIES:
+        raise ValueError(f"there is no property {name!r}; there are {', '.join(PROPERTIES)}")
+    reading = desk.reading(given, text(params, "kind"))
+    found = labels_of(given, spans(reading))[name]
+    return {"values": found.tolist(), "title": PROPERTIES[name].title}

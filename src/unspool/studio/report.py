@@ -1,0 +1,151 @@
+"""The report: the studio's page with its answers inside, in one file that asks nobody.
+
+What the page would ask is asked beforehand and stored; the script and the style stand in the
+file. It opens from disk, and its content-security policy allows no request at all.
+"""
+
+import base64
+import hashlib
+import html
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import unspool
+from unspool.studio.app import finite
+from unspool.studio.desk import Desk
+from unspool.studio.page import SCRIPT, STYLE, read_page
+from unspool.studio.questions import ask
+from unspool.train.durable import write_durably
+
+Question = tuple[str, dict[str, Any]]
+Tell = Callable[[str], None]
+
+TEXTS = 4  # examples that are shown where no texts were given
+CELLS = ["elman", "lstm", "gru"]
+
+
+def write_report(
+    desk: Desk, path: Path, texts: Sequence[str] = (), *, tell: Tell = lambda what: None
+) -> list[str]:
+    """Asks everything, writes the file, and names its views; `tell` hears what is worked on."""
+    stored = gather(desk, texts, tell)
+    write_durably(path, page_with(stored).encode("utf-8"))
+    return stored["answers"]["run {}"]["views"]
+
+
+def gather(desk: Desk, texts: Sequence[str], tell: Tell) -> dict[str, Any]:
+    """Answers by question and params, and which params there are for each question."""
+    answers: dict[str, Any] = {}
+    offers: dict[str, list[dict[str, Any]]] = {}
+    run = ask(desk, "run", {})
+    for question, params in questions(desk, run, texts):
+        tell(question)
+        answers[f"{question} {canonical(params)}"] = finite(settled(desk, question, params))
+        offers.setdefault(question, []).append(params)
+    return {"answers": answers, "offers": offers}
+
+
+def settled(desk: Desk, question: str, params: dict[str, Any]) -> Any:
+    """The answer when it is done: some grow while they are asked for."""
+    answer = ask(desk, question, params)
+    while isinstance(answer, dict) and answer.get("done") is False:
+        desk.jobs.wait()
+        answer = ask(desk, question, params)
+    return answer
+
+
+def questions(desk: Desk, run: dict[str, Any], texts: Sequence[str]) -> Iterator[Question]:
+    """What the page of this run asks, view by view."""
+    yield "run", {}
+    if run["name"]:
+        yield "training", {"since": 0}
+    shown = list(texts) or run["examples"][:TEXTS]
+    if "translate" in run["views"]:
+        yield from _translations(run, shown)
+    if "text" in run["views"]:
+        yield from _readings(desk, run, shown, asked=bool(texts))
+    own = run["cell"] if run["cell"] != "your own" else run["equations"]
+    cells = list(dict.fromkeys(filter(None, [own, *CELLS])))
+    yield (
+        "gradients",
+        {"cells": cells, "steps": 128, "hidden": 32, "gain": 1, "keep": None, "seed": 0},
+    )
+    yield "cliff", {"limit": 0.1, "rate": 0.4}
+    yield "relu", {"hidden": 64, "steps": 50, "seed": 0}
+    yield "cell", {"equations": own or CELLS[0], "input": 32, "hidden": 32}
+
+
+def _translations(run: dict[str, Any], texts: Sequence[str]) -> Iterator[Question]:
+    tag = (run["tags"] or [""])[0]
+    for text in texts:
+        how = {"width": 5, "nbest": 3, "normalise": "mean"}
+        yield "translate", {"text": text, "tag": tag, **how}
+
+
+def _readings(
+    desk: Desk, run: dict[str, Any], texts: Sequence[str], asked: bool
+) -> Iterator[Question]:
+    """Every text by its discovered units, or where none was found by some unit of each state."""
+    kind = (run["classes"] or run["tags"] or [""])[0]
+    units: dict[str, Any] = {"units": [], "excerpt": ""}
+    try:
+        units = settled(desk, "units", {})
+        yield "units", {}
+    except ValueError:
+        pass  # the data is gone: the texts that were given are shown all the same
+    # What the units were found in stands first, unless there are texts that somebody asked for.
+    every = [*texts, units["excerpt"]] if asked else [units["excerpt"], *texts]
+    shown = dict.fromkeys(filter(str.strip, every))
+    for text in shown:
+        about = {"text": text, "kind": kind}
+        read = ask(desk, "text", about)
+        yield "text", about
+        if read["ranked"]:
+            yield "ranks", about
+        found = dict.fromkeys(one["property"] for one in units["units"])
+        for name in (one["name"] for one in run["properties"] if one["name"] in found):
+            yield "property", {"text": text, "property": name}
+        last = len(read["layers"]) - 1
+        line = read["layers"][last]["lines"][0]["name"]
+        found = [(one["layer"], one["line"], one["unit"]) for one in units["units"]]
+        for layer, line, unit in dict.fromkeys(found or [(last, line, k) for k in range(3)]):
+            yield "unit", about | {"layer": layer, "line": line, "unit": unit}
+        for layer, line in dict.fromkeys((layer, line) for layer, line, _ in found[:1]):
+            yield "trajectory", about | {"layer": layer, "line": line}
+
+
+def canonical(params: dict[str, Any]) -> str:
+    """JSON with sorted keys: equal params have equal texts."""
+    return json.dumps(params, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def page_with(stored: dict[str, Any]) -> str:
+    """The page as one file. Of its scripts only the one whose hash is named may run."""
+    page = read_page()
+    # `<` cannot end the script that holds the data, nor begin another.
+    data = json.dumps(stored, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    script = page.script.replace("</script", "<\\/script")
+    policy = (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(page.style)}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    head, _, rest = page.index.partition("</head>")
+    head = head.replace(f'<link rel="stylesheet" href="{STYLE}" />', "")
+    body = rest.replace(f'<script type="module" src="{SCRIPT}"></script>', "")
+    assert SCRIPT not in body, "the index asks for its script in another way than is known here"
+    assert STYLE not in head, "the index asks for its style in another way than is known here"
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">'
+    made_by = f'<meta name="generator" content="Unspool {unspool.__version__}">'
+    start, _, title = head.partition("<title>")
+    body, _, end = body.partition("</body>")
+    return (
+        f"{start}{meta}\n{made_by}\n<title>{title}<style>{page.style}</style>\n</head>{body}"
+        f'<script type="application/json" id="stored">{data}</script>\n'
+        f'<script type="module">{script}</script>\n</body>{end}'
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

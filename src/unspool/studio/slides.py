@@ -1,0 +1,34 @@
+"""A report as pictures, one for each of its views, taken by the machine's own browser."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from unspool.studio.browser import find_browser, height_of, screenshot
+
+WIDTH, HEIGHT = 1400, 800  # pixels; taller where a view is
+
+
+def slides(
+    report: Path,
+    views: Sequence[str],
+    folder: Path,
+    *,
+    dark: bool = False,
+    tell: Callable[[str], None] = lambda what: None,
+) -> list[Path]:
+    """Writes VIEW.png for each of these views of a report into the folder."""
+    browser = find_browser()
+    if browser is None:
+        raise ValueError(
+            "pictures are taken by a browser, and there is no Chromium or Chrome here: install "
+            "one, or name it in CHROMIUM; the report itself needs none"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    taken = []
+    for view in views:
+        tell(f"picture of {view}")
+        path, link = folder / f"{view}.png", f"{report.resolve().as_uri()}#/{view}"
+        height = max(HEIGHT, height_of(browser, link, WIDTH))
+        screenshot(browser, link, path, WIDTH, height, dark=dark)
+        taken.append(path)
+    return taken

@@ -1,0 +1,121 @@
+/** Equations with line numbers, and the wrong piece underlined where it stands. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { CellAnswer } from "../../answers";
+
+const PAUSE = 250; // ms without a key before the equations are read
+type Wrong = NonNullable<CellAnswer["error"]>;
+
+interface EditorProps {
+  text: string;
+  onChange: (text: string) => void;
+  error: Wrong | null;
+  fixed: boolean; // a report's equations stand
+}
+
+export function Editor({ text, onChange, error, fixed }: EditorProps) {
+  const [draft, setDraft] = useState(text);
+  const timer = useRef(0);
+  const behind = useRef<HTMLPreElement>(null);
+  const gutter = useRef<HTMLPreElement>(null);
+  useEffect(() => setDraft(text), [text]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const typed = (to: string) => {
+    setDraft(to);
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => onChange(to), PAUSE);
+  };
+  const follow = (event: Event) => {
+    const area = event.currentTarget as HTMLTextAreaElement;
+    for (const layer of [behind.current, gutter.current]) if (layer) layer.scrollTop = area.scrollTop;
+    if (behind.current) behind.current.scrollLeft = area.scrollLeft;
+  };
+  const lines = draft.split("\n");
+  const current = draft === text ? error : null; // an older error may lie elsewhere by now
+  return (
+    <div class="editor">
+      <label class="label" for="equations">
+        Equations
+      </label>
+      <div class="editor-box">
+        <pre ref={gutter} class="editor-gutter" aria-hidden="true">
+          {lines.map((_, k) => (
+            <span key={k} class={k === current?.line ? "editor-wrong-line" : ""}>
+              {k + 1}
+              {"\n"}
+            </span>
+          ))}
+        </pre>
+        <div class="editor-page">
+          <pre ref={behind} class="editor-behind" aria-hidden="true">
+            <Underlined lines={lines} error={current} />
+          </pre>
+          <textarea
+            id="equations"
+            class="editor-text"
+            rows={Math.max(lines.length + 1, 5)}
+            wrap="off"
+            spellcheck={false}
+            autocapitalize="off"
+            readOnly={fixed}
+            value={draft}
+            data-role="equations"
+            aria-invalid={current !== null}
+            aria-describedby="equations-error"
+            onInput={(event) => typed(event.currentTarget.value)}
+            onScroll={follow}
+          />
+        </div>
+      </div>
+      <div id="equations-error" class="editor-error" role="alert">
+        {current && <Message error={current} />}
+      </div>
+    </div>
+  );
+}
+
+function Underlined({ lines, error }: { lines: string[]; error: Wrong | null }) {
+  const text = lines.join("\n");
+  if (!error || error.line < 0 || error.line >= lines.length)
+    return (
+      <>
+        {text}
+        {"\n"}
+      </>
+    );
+  const line = lines[error.line]!;
+  const start = Math.min(Math.max(error.start, 0), line.length);
+  const stop = Math.max(Math.min(error.stop, line.length), start);
+  const before = lines
+    .slice(0, error.line)
+    .map((each) => `${each}\n`)
+    .join("");
+  const after = lines
+    .slice(error.line + 1)
+    .map((each) => `\n${each}`)
+    .join("");
+  return (
+    <>
+      {before}
+      {line.slice(0, start)}
+      <mark class="editor-wrong">{line.slice(start, stop) || " "}</mark>
+      {line.slice(stop)}
+      {after}
+      {"\n"}
+    </>
+  );
+}
+
+function Message({ error }: { error: Wrong }) {
+  const place =
+    error.line < 0 ? "" : `Line ${error.line + 1}${error.start < 0 ? "" : `, column ${error.start + 1}`}: `;
+  return (
+    <div data-role="cell-error" data-line={error.line} data-start={error.start} data-stop={error.stop}>
+      <p class="field-error">
+        ⚠ {place}
+        {error.problem || error.message}
+      </p>
+      {error.hint && <p class="editor-hint">{error.hint}</p>}
+    </div>
+  );
+}
