@@ -12,10 +12,11 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Route, sync_playwright
 
 from tests.studio import runs
-from unspool.studio.app import Desk, UnknownQuestion, make_app
+from unspool.studio.app import Desk, make_app
 from unspool.studio.browser import find_browser, quiet
 from unspool.studio.desk import Desk as RunDesk
 from unspool.studio.guard import Guard, make_guard
+from unspool.studio.params import UnknownQuestion
 from unspool.studio.server import HOST, listen, running
 
 LOCAL = ("file", "data", "blob", "about")

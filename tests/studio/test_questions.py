@@ -16,9 +16,10 @@ from unspool.inspect.properties import PROPERTIES
 from unspool.inspect.reading import read
 from unspool.models.search import Search, translate
 from unspool.models.speak import score
-from unspool.studio.app import finite
 from unspool.studio.desk import Desk
+from unspool.studio.plain import finite
 from unspool.studio.questions import QUESTIONS, ask
+from unspool.studio.report import settled
 
 TASKS = ["language", "translator", "classifier", "tagger"]
 TEXTS = {"language": runs.SOURCE, "translator": "eins drei", "classifier": "abab"}
@@ -175,9 +176,7 @@ def test_the_users_own_labels(desks: Desks) -> None:
     assert found[0]["kind"] == "auc"
     desk = Desk(desks("language").folder, text=text, labels=labels[:-1])
     with pytest.raises(ValueError, match="one for each character"):
-        for _ in range(2):  # the second time at the latest, when the search has ended
-            ask(desk, "units", {})
-            desk.jobs.wait()
+        settled(desk, "units", {})
 
 
 def test_states_as_points_and_their_neighbours(desks: Desks) -> None:

@@ -10,8 +10,11 @@ from typing import Annotated
 import typer
 
 from unspool.cli.app import Json, app
+from unspool.cli.look import working
 from unspool.draw import alignment_text
 from unspool.lab.dates import SETTINGS, TYPED, answered, learn_dates
+from unspool.studio.desk import Desk
+from unspool.studio.report import write_report
 from unspool.train import Interrupted, reporter
 from unspool.train.log import clock
 
@@ -53,11 +56,15 @@ def demo(
     weights = found.model.alignment(pair).tolist()
     for line in alignment_text(*found.model.symbols(pair), weights).splitlines():
         print(f"    {line}")
-    print(f"\nThe model is in {folder}; the pictures are")
-    for path in found.pictures:
-        print(f"    {path}")
+    path = folder / "report.html"
+    with working() as tell:
+        write_report(Desk(folder), path, TYPED[:5], tell=tell)
     command = "unspool" if shutil.which("unspool") else sys.argv[0]
-    print(f'\nTry: echo "1. Mai 2031" | {command} translate {folder} --nbest 3')
+    print(f"\nThe model is in {folder}. How it learned, how it aligns and what it weighed is in")
+    print(f"    {path}")
+    print("one file that opens in any browser. To ask the model yourself:")
+    print(f"    {command} studio {folder}")
+    print(f'    echo "1. Mai 2031" | {command} translate {folder} --nbest 3')
 
 
 def free(wanted: Path) -> Path:

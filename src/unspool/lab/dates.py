@@ -6,10 +6,9 @@ from typing import Any
 
 from unspool.data.dates import dates
 from unspool.data.pairs import Pair
-from unspool.draw import alignment, curves
 from unspool.models.search import Search, translate
 from unspool.models.translator import Translator
-from unspool.train.log import Reporter, read_metrics
+from unspool.train.log import Reporter
 from unspool.train.runs import run
 
 SETTINGS: dict[str, Any] = {
@@ -25,40 +24,21 @@ TYPED = (
 
 @dataclass(frozen=True)
 class DateRun:
-    """The trained model, the share of unseen dates that it gets wholly right, and its pictures."""
+    """The trained model, and the share of unseen dates that it gets wholly right."""
 
     model: Translator
     exact: float
     tested: int
-    pictures: list[Path]
 
 
 def learn_dates(out: Path, *, report: Reporter | None = None, **settings: Any) -> DateRun:
-    """Trains the translator, tests it on dates that no training example had, draws pictures."""
+    """Trains the translator, tests it on dates that no training example had."""
     fitted = run("translate", "builtin:dates", out=out, report=report, **(SETTINGS | settings))
     model: Translator = fitted.model
     unseen = dates(1000, seed=1, part="test")
     said = translate(model, unseen, Search(width=1))
     right = sum(found.text == pair.target for found, pair in zip(said, unseen, strict=True))
-    return DateRun(model, right / len(unseen), len(unseen), draw(model, out))
-
-
-def draw(model: Translator, out: Path) -> list[Path]:
-    """The alignment of one date, and the loss while it was learned, as SVG in the run folder."""
-    pair = answered(model, TYPED[1])
-    title = f"{pair.source} → {pair.target}"
-    loss = [(line["step"], line["loss"]) for line in read_metrics(out) if "loss" in line]
-    pictures = {
-        "alignment.svg": alignment(
-            *model.symbols(pair), model.alignment(pair).tolist(), title=title
-        ),
-        "loss.svg": curves(
-            {"training": loss}, x_label="update", y_label="loss", log_y=True, title="Loss by update"
-        ),
-    }
-    for name, text in pictures.items():
-        (out / name).write_text(text, encoding="utf-8")
-    return [out / name for name in pictures]
+    return DateRun(model, right / len(unseen), len(unseen))
 
 
 def answered(model: Translator, text: str) -> Pair:

@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import json
-import math
 import threading
 import traceback
 from collections.abc import Callable
@@ -19,12 +18,10 @@ from starlette.types import ASGIApp
 
 from unspool.studio.guard import Guard, Guarded
 from unspool.studio.page import SCRIPT, STYLE, read_page
+from unspool.studio.params import UnknownQuestion
+from unspool.studio.plain import finite
 
 LIMIT = 2 * 2**20  # bytes of a question
-
-
-class UnknownQuestion(ValueError):
-    """There is no such question."""
 
 
 class Desk(Protocol):
@@ -150,14 +147,3 @@ def _json(status: int, answer: Any) -> Response:
     # In ASCII, since a text may hold half of a surrogate pair, which UTF-8 cannot write.
     text = json.dumps(answer, allow_nan=False, separators=(",", ":"))
     return Response(text, status, media_type="application/json")
-
-
-def finite(answer: Any) -> Any:
-    """The same, with None for what JSON has no number for: NaN and the infinities."""
-    if isinstance(answer, dict):
-        return {key: finite(value) for key, value in answer.items()}
-    if isinstance(answer, list | tuple):
-        return [finite(value) for value in answer]
-    if isinstance(answer, float) and not math.isfinite(answer):
-        return None
-    return answer

@@ -10,6 +10,10 @@ Params = Mapping[str, Any]
 LONGEST = 200_000  # characters of a text
 
 
+class UnknownQuestion(ValueError):
+    """There is no such question."""
+
+
 def text(params: Params, name: str, default: str = "", limit: int = LONGEST) -> str:
     value = params.get(name, default)
     if not isinstance(value, str):

@@ -1,5 +1,6 @@
 """Numbers as a page gets them."""
 
+import math
 from typing import Any
 
 import torch
@@ -16,3 +17,14 @@ def _lists(value: Any, digits: int) -> Any:
         return [_lists(item, digits) for item in value]
     # Differences from itself: NaN, and infinities.
     return float(f"{value:.{digits}g}") if value - value == 0 else None
+
+
+def finite(answer: Any) -> Any:
+    """The same, with None for what JSON has no number for: NaN and the infinities."""
+    if isinstance(answer, dict):
+        return {key: finite(value) for key, value in answer.items()}
+    if isinstance(answer, list | tuple):
+        return [finite(value) for value in answer]
+    if isinstance(answer, float) and not math.isfinite(answer):
+        return None
+    return answer

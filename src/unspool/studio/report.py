@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import unspool
-from unspool.studio.app import finite
 from unspool.studio.desk import Desk
 from unspool.studio.page import SCRIPT, STYLE, read_page
+from unspool.studio.plain import finite
 from unspool.studio.questions import ask
 from unspool.train.durable import write_durably
 
@@ -125,7 +125,8 @@ def page_with(stored: dict[str, Any]) -> str:
     """The page as one file. Of its scripts only the one whose hash is named may run."""
     page = read_page()
     # `<` cannot end the script that holds the data, nor begin another.
-    data = json.dumps(stored, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    data = json.dumps(stored, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    data = data.replace("<", "\\u003c")
     script = page.script.replace("</script", "<\\/script")
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(page.style)}; "

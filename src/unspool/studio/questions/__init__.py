@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from unspool.studio.app import UnknownQuestion
 from unspool.studio.desk import Desk
+from unspool.studio.params import UnknownQuestion
 from unspool.studio.questions.cell import cell, race
 from unspool.studio.questions.gradients import cliff, gradients, relu
 from unspool.studio.questions.ranks import candidates, ranks
