@@ -40,6 +40,8 @@ def gather(desk: Desk, texts: Sequence[str], tell: Tell) -> dict[str, Any]:
     answers: dict[str, Any] = {}
     offers: dict[str, list[dict[str, Any]]] = {}
     run = ask(desk, "run", {})
+    # A command line may hold bytes that are no text: the file, and the page, could not.
+    texts = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
     for question, params in questions(desk, run, texts):
         tell(question)
         answers[f"{question} {canonical(params)}"] = finite(settled(desk, question, params))

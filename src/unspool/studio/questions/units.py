@@ -86,17 +86,20 @@ def excerpt(held: Corpus) -> str:
     if len(held.texts) > 1:
         return held.texts[-1][:SHOWN]
     whole = held.texts[0]
-    labels = labels_of(whole)
-    changes = sum(
-        (np.diff(values, prepend=values[:1]) != 0).astype(float)
-        for name, values in labels.items()
-        if PROPERTIES[name].kind == "yes/no"
-    )
-    total = np.concatenate([[0.0], np.cumsum(changes)])
     starts = [at + 1 for at in range(len(whole) // 2, len(whole) - SHOWN) if whole[at] == "\n"]
-    best = max(starts, key=lambda at: total[at + SHOWN] - total[at], default=0)
+    if not starts:
+        return whole[-SHOWN:]
+    each = [_changes(values, starts) for values in labels_of(whole).values()]
+    # Every property counts the same, however often it changes.
+    best = starts[int(np.argmax(sum(one / max(one.max(), 1.0) for one in each)))]
     end = whole.rfind("\n", best, best + SHOWN)
     return whole[best : end if end > best else best + SHOWN]
+
+
+def _changes(values: np.ndarray, starts: list[int]) -> np.ndarray:
+    """How often a label changes in the excerpt that begins at each of these places."""
+    total = np.concatenate([[0.0], np.cumsum(np.diff(values, prepend=values[:1]) != 0)])
+    return total[np.array(starts) + SHOWN] - total[np.array(starts)]
 
 
 def property_labels(desk: Desk, params: Params) -> dict[str, Any]:
