@@ -109,6 +109,8 @@ def test_tables_are_read_as_such(folder: Path) -> None:
     own = wrong("evaluate", str(folder / "t"), str(folder / "some.tsv"), "--target", "x.txt")
     assert "a table with targets of its own" in own
     assert "needs --language" in wrong("translate", str(folder / "t"), "--direct", "0.5")
+    assert "--normalise gnmt" in wrong("translate", str(folder / "t"), "--alpha", "0.5")
+    assert "name that run too" in wrong("translate", str(folder / "t"), "--channel-tag", "en")
 
 
 def test_the_answers_are_those_that_are_named(folder: Path) -> None:

@@ -34,7 +34,9 @@ def translate_command(
     normalise: Annotated[
         str, typer.Option(help="Of scores by length: mean, gnmt or none.")
     ] = Search.normalise,
-    alpha: Annotated[float, typer.Option(help="The exponent of gnmt.")] = Search.alpha,
+    alpha: Annotated[
+        float | None, typer.Option(help=f"The exponent of gnmt, {Search.alpha} if not given.")
+    ] = None,
     align: Annotated[bool, typer.Option("--align", help="Show what each symbol looked at.")] = (
         False
     ),
@@ -54,11 +56,15 @@ def translate_command(
 ) -> None:
     """Translate a file line by line: one line comes out for each that went in."""
     model = translating(run)
-    search = Search(beam, nbest, normalise, alpha)
+    if alpha is not None and normalise != "gnmt":
+        raise ValueError(f"--alpha is for --normalise gnmt, not {normalise}: drop one of them")
+    search = Search(beam, nbest, normalise, Search.alpha if alpha is None else alpha)
     if (language is None) != (channel is None):
         raise ValueError("Bayes' rule needs both: --language for p(y), --channel for p(x | y)")
     if align and model.settings.attention == "none":
         raise ValueError(f"{run} has no attention, so there is no alignment to show: drop --align")
+    if channel_tag is not None and channel is None:
+        raise ValueError("--channel-tag is what --channel is told: name that run too")
     if direct and language is None:
         raise ValueError("--direct is for Bayes' rule: it needs --language and --channel")
     if format == "auto" and ending(file) not in ENDINGS:
