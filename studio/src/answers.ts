@@ -6,7 +6,7 @@ export type Num = number | null;
 export interface Run {
   name: string; // of its folder; "" when the studio was started without a run
   task: "classify" | "tag" | "lm" | "translate" | "";
-  cell: string; // a built-in name, or "your own"
+  cell: string; // a built-in name, "your own", or "transformer"
   equations: string;
   trained: boolean; // there are weights to look into
   parameters: number;
@@ -32,7 +32,8 @@ export interface Training {
   epochs: { step: number; epoch: number; mean_loss: Num; best: boolean; dev: Record<string, Num> }[];
   wanted: number; // epochs
   finished: boolean;
-  quiet: number; // seconds since the log grew
+  quiet: number; // seconds since the log grew, or since the run began
+  every: number; // steps between lines of the log
   clip: number; // the gradient norm that training cuts at; 0: none
 }
 
@@ -102,6 +103,7 @@ export interface FoundUnit {
   title: string; // "inside quotes"
   kind: "auc" | "rank";
   layer: number;
+  where: string; // the layer in words, if there are several
   line: string;
   unit: number;
   score: number; // on text that did not choose it

@@ -1,5 +1,6 @@
 """A text as each kind of model reads it: symbols meet the steps at which they were read."""
 
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import torch
 from unspool.data.labelled import Labelled
 from unspool.data.pairs import Pair
 from unspool.data.tagged import Tagged
+from unspool.inspect.properties import labels_of
 from unspool.inspect.reading import GRADIENTS, pieces, read
 from unspool.models import Classifier, LanguageModel, Tagger, Translator
 from unspool.models.classifier import ClassifierSettings
@@ -121,7 +123,7 @@ def test_a_translator_reads_its_source(reverse: bool, tagged: bool) -> None:
     # The direction that begins with the first symbol does not know the others there.
     first = 1 if reverse else 0
     other = read(model, "abcc", kind=tag or "")
-    assert torch.equal(found.values(first, "h")[0], other.values(first, "h")[0]) or tagged
+    assert torch.equal(found.values(first, "h")[0], other.values(first, "h")[0])
     assert not torch.equal(found.values(1 - first, "h")[0], other.values(1 - first, "h")[0])
 
 
@@ -137,29 +139,56 @@ def test_gradients_of_a_text_against_autograd() -> None:
     settings = LanguageModelSettings(cell="elman", hidden=6, layers=1, embedding=4)
     model = LanguageModel.learn(settings, [Labelled(TEXT, None, "")]).double()
     found = read(model, TEXT, gradients=True)
-    h, d_h = found.values(0, "h"), found.gradient(0, "h")
-    d_b = (d_h * (1 - h**2)).sum(0)
+    # START is read before the first symbol, and has its share too.
+    h, d_h = found._watched.line(0, "h"), found._watched.gradient(0, "h")
+    assert torch.equal(found.gradient(0, "h"), d_h[1:, 0])
     model.eval()
     ids = torch.tensor([START, *model.codec.encode(TEXT)])[:, None]
     scores, _ = model.read(ids[:-1])
-    loss = torch.nn.functional.cross_entropy(scores[:, 0], ids[1:, 0], reduction="sum")
-    loss.backward()
+    torch.nn.functional.cross_entropy(scores[:, 0], ids[1:, 0], reduction="sum").backward()
     bias = model.forwards.get_parameter("layers.0.cells.0.b").grad
     assert bias is not None
-    # START is read before the first symbol, and has its share too.
-    with torch.no_grad():
-        first, _ = model.forwards(model.inputs(ids[:1], None))
-    own = bias - d_b
-    assert own.norm() < bias.norm()
-    assert first.shape == (1, 1, 6)
-    recurrent = model.forwards.get_parameter("layers.0.cells.0.U")
-    d_first = (d_h[0] * (1 - h[0] ** 2)) @ recurrent + torch.autograd.grad(
-        torch.nn.functional.cross_entropy(
-            model.scores(first.requires_grad_())[0], ids[1], reduction="sum"
-        ),
-        first,
-    )[0][0, 0]
-    assert torch.allclose(own, d_first * (1 - first[0, 0] ** 2), atol=1e-10)
+    assert torch.allclose((d_h * (1 - h**2)).sum((0, 1)), bias, atol=1e-10)
+
+
+@pytest.mark.parametrize("task", ["lines", "tags"])
+def test_how_rows_are_batched_changes_nothing(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "if x\na\n" + "b a if " * 9 + "\nx b"
+    model: Any = language(lines=True, direction="both")
+    if task == "tags":
+        examples = [Tagged(("if", "x", "a", "b"), ("A", "B", "C", "D"), "")]
+        settings = TaggerSettings(cell="gru", hidden=5, embedding=4, bidirectional=True)
+        model = Tagger.learn(settings, examples).double()
+    whole = read(model, text, gradients=True)
+    monkeypatch.setattr(import_module("unspool.inspect.reading"), "BUDGET", 8)
+    pieces = read(model, text, gradients=True)
+    assert len({*pieces.read.calls}) > 1
+    for layer in range(len(whole.layers)):
+        assert torch.allclose(whole.values(layer, "n"), pieces.values(layer, "n"), atol=1e-12)
+        assert torch.allclose(whole.gradient(layer, "n"), pieces.gradient(layer, "n"), atol=1e-12)
+
+
+def test_symbols_stand_where_the_codec_says() -> None:
+    """Blanks before the first word are shown with it, and are no part of it."""
+    found = read(language(units="words"), '  "a b"')
+    assert found.read.spans[0][0] == 2
+    assert "".join(found.symbols) == '  "a b"'
+    settings = ClassifierSettings(cell="gru", hidden=4, embedding=4, units="characters", lower=True)
+    examples = [Labelled("ab", "one", ""), Labelled("ba", "two", "")]
+    model = Classifier.learn(settings, examples)
+    odd = read(model, 'İİ "a"')  # lower case is longer here
+    assert labels_of(odd.read.text, odd.read.spans)["in_quotes"].sum() == 2
+
+
+def test_attention_by_location_reads_what_fits() -> None:
+    for reverse in (True, False):
+        settings = TranslatorSettings(
+            cell="gru", hidden=5, embedding=4, units="characters", attention="location",
+            attention_size=4, reverse=reverse,
+        )  # fmt: skip
+        model = Translator.learn(settings, [Pair("abc", "ba", None, "")]).double()
+        assert "".join(read(model, "abcab").symbols).endswith("ab" if reverse else "cab")
+        assert len(read(model, "abcab").read.spans) == 3
 
 
 def test_mistakes_are_told() -> None:

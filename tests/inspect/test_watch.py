@@ -157,6 +157,34 @@ def test_torch_layouts_are_seen_too() -> None:
     assert seen.line(1, "c").shape == (T, B, H)
 
 
+def test_a_gradient_that_comes_through_the_last_state_alone() -> None:
+    layers = us.Recurrent(us.cells.LSTM, I, H).double()
+    xs = torch.randn(T, B, I, dtype=torch.float64)
+    with watch(layers) as seen:
+        _, state = layers(xs)
+        loss = state[0][0].c.sum()
+    seen.backward(loss)
+    assert torch.allclose(seen.gradient(0, "c")[-1], torch.ones(B, H, dtype=torch.float64))
+
+
+def test_under_autocast_lines_are_those_of_the_loop() -> None:
+    model = nn.Sequential(nn.Linear(I, I), us.Recurrent(us.cells.GRU, I, H))
+    with torch.autocast("cpu", torch.bfloat16), watch(model) as seen:
+        ys, _ = model(torch.randn(T, B, I))
+    assert torch.allclose(seen.line(0, "h"), ys, atol=1e-2)
+
+
+def test_watching_leaves_torch_func_alone() -> None:
+    cell, xs = us.cells.GRU(I, H), torch.randn(T, B, I)
+
+    def loss(xs: Tensor) -> Tensor:
+        return us.unfold(cell, xs)[0].sum()
+
+    alone = torch.func.grad(loss)(xs)
+    with watch(cell):
+        assert torch.equal(torch.func.grad(loss)(xs), alone)
+
+
 def test_nothing_is_seen_outside_or_unwatched() -> None:
     cell, xs = us.cells.Elman(I, H), torch.randn(T, B, I)
     with watching() as seen:
@@ -177,6 +205,10 @@ def test_mistakes_are_told() -> None:
         seen.line(1, "h")
     with pytest.raises(ValueError, match="send a loss back first"):
         seen.gradient(0, "h")
+    with watch(cell) as empty:
+        pass
+    with pytest.raises(ValueError, match="no cell ran"):
+        empty.line(0, "h")
     with torch.no_grad(), watch(cell) as blind:
         us.unfold(cell, xs)
     with pytest.raises(ValueError, match="gradients enabled"):

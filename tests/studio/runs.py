@@ -62,3 +62,24 @@ def tagger(folder: Path, **settings: Any) -> Path:
     out = folder / "tagger"
     us.train.run("tag", folder / "tags.tsv", out=out, **(SMALL | given | settings))
     return out
+
+
+def classes(folder: Path, **settings: Any) -> Path:
+    """A language model that is told what each line is."""
+    lines = [f"{word * n}\t{word}" for word in ("ab", "ba") for n in range(1, 12)]
+    (folder / "lines.tsv").write_text("text\tlabel\n" + "\n".join(lines) + "\n")
+    given: dict[str, Any] = {"cell": "gru", "layers": 1, "lines": True, "classes": True}
+    out = folder / "classes"
+    us.train.run("lm", folder / "lines.tsv", out=out, **(SMALL | given | settings))
+    return out
+
+
+def tagged(folder: Path, **settings: Any) -> Path:
+    """A translator with language tags."""
+    lines = [f"{a}{b}\t{b}{a}\t{tag}" for a in "abc" for b in "abc" for tag in ("x", "y")]
+    (folder / "tagged.tsv").write_text("source\ttarget\ttag\n" + "\n".join(lines) + "\n")
+    given: dict[str, Any] = {"cell": "gru", "units": "characters", "attention": "none"}
+    given["dev"] = str(folder / "tagged.tsv")
+    out = folder / "tagged"
+    us.train.run("translate", folder / "tagged.tsv", out=out, **(SMALL | given | settings))
+    return out

@@ -3,6 +3,10 @@
 import json
 import math
 import shutil
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +18,19 @@ from tests.studio import runs
 from tests.studio.conftest import Desks
 from unspool.inspect.properties import PROPERTIES
 from unspool.inspect.reading import read
+from unspool.lab.memory import FirstSymbol
 from unspool.models.search import Search, translate
 from unspool.models.speak import score
 from unspool.studio.desk import Desk
+from unspool.studio.jobs import MOST, Job, Jobs
 from unspool.studio.plain import finite
 from unspool.studio.questions import QUESTIONS, ask
 from unspool.studio.report import settled
 
-TASKS = ["language", "translator", "classifier", "tagger"]
+TASKS = ["language", "translator", "classifier", "tagger", "classes", "tagged"]
+KINDS = {"classes": "ab", "tagged": "y"}  # what these models have to be told
 TEXTS = {"language": runs.SOURCE, "translator": "eins drei", "classifier": "abab"}
-TEXTS["tagger"] = "the dog barks"
+TEXTS |= {"tagger": "the dog barks", "classes": "abab\nba", "tagged": "abc"}
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -33,7 +40,7 @@ def test_the_run_says_what_it_is(desks: Desks, task: str) -> None:
     model = us.load(desks(task).folder)
     assert found["parameters"] == sum(p.numel() for p in model.parameters())
     assert found["trained"]
-    assert ("translate" in found["views"]) == (task == "translator")
+    assert ("translate" in found["views"]) == (task in ("translator", "tagged"))
     assert found["views"][0] == "training"
     assert {"text", "gradients", "cell"} <= set(found["views"])
     assert found["examples"]
@@ -65,16 +72,16 @@ def test_a_run_without_weights_yet(desks: Desks, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_every_line_of_every_layer_over_a_text(desks: Desks, task: str) -> None:
-    desk, text = desks(task), TEXTS[task]
-    found = ask(desk, "text", {"text": text, "kind": ""})
-    reading = read(us.load(desk.folder), text, gradients=True)
+    desk, text, kind = desks(task), TEXTS[task], KINDS.get(task, "")
+    found = ask(desk, "text", {"text": text, "kind": kind})
+    reading = read(us.load(desk.folder), text, kind=kind, gradients=True)
     assert found["symbols"] == reading.symbols
-    assert found["ranked"] == (task == "language")
+    assert found["ranked"] == (task in ("language", "classes"))
     for layer, about in enumerate(found["layers"]):
         for line in about["lines"]:
             name = line["name"]
             unit = line["size"] - 1
-            params = {"text": text, "kind": "", "layer": layer, "line": name, "unit": unit}
+            params = {"text": text, "kind": kind, "layer": layer, "line": name, "unit": unit}
             got = torch.tensor(ask(desk, "unit", params)["values"])
             if name.startswith("dL/d"):
                 wanted = reading.gradient(layer, name.removeprefix("dL/d"))[:, unit]
@@ -153,7 +160,8 @@ def test_units_are_searched_for_in_held_out_text(desks: Desks, task: str) -> Non
     found = ask(desk, "units", {})
     assert found["done"]
     assert found["symbols"] > 0
-    layers = ask(desk, "text", {"text": TEXTS[task]})["layers"]
+    kind = KINDS.get(task, "")
+    layers = ask(desk, "text", {"text": TEXTS[task], "kind": kind})["layers"]
     for unit in found["units"]:
         lines = {line["name"]: line["size"] for line in layers[unit["layer"]]["lines"]}
         assert unit["unit"] < lines[unit["line"]]
@@ -229,6 +237,101 @@ def test_every_cell_is_explained_and_flows(name: str) -> None:
     json.dumps(finite(found), allow_nan=False)
 
 
+def test_two_questions_at_once_have_the_answers_of_one() -> None:
+    """Cells are drawn from a seed, and torch has one generator for all threads."""
+    params = {"cells": ["lstm", "gru"], "steps": 8, "hidden": 6}
+    desk = Desk()
+    alone = ask(desk, "gradients", params)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: ask(desk, "gradients", params), range(24)))
+    assert all(one == alone for one in found)
+
+
+def test_a_slow_answer_keeps_no_other_waiting() -> None:
+    desk, begun, free = Desk(), threading.Event(), threading.Event()
+
+    def slow() -> int:
+        begun.set()
+        assert free.wait(30)
+        return 1
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(desk.keep, "slow", slow)
+        assert begun.wait(30)
+        assert desk.keep("quick", lambda: 2) == 2
+        free.set()
+        assert first.result() == 1
+    assert desk.keep("slow", lambda: 3) == 1  # what was made is kept
+
+
+def test_jobs_that_go_on_are_not_forgotten() -> None:
+    jobs, free = Jobs(), threading.Event()
+    started = []
+
+    def work(key: int) -> Callable[[Job], int]:
+        return lambda job: (started.append(key), free.wait(30), key)[2]
+
+    for key in range(MOST):
+        jobs.see(key, work(key), None)
+    with pytest.raises(ValueError, match="going on"):
+        jobs.see(MOST, work(MOST), None)
+    free.set()
+    jobs.wait()
+    assert [jobs.see(key, work(key), None).shown for key in range(MOST)] == list(range(MOST))
+    assert sorted(started) == list(range(MOST))
+    jobs.see(MOST, work(MOST), None)
+    jobs.wait()
+    assert len(jobs.jobs) <= MOST
+
+
+def test_what_goes_wrong_in_a_race_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: FirstSymbol) -> float:
+        raise ValueError("no update today")
+
+    monkeypatch.setattr(FirstSymbol, "update", fail)
+    with pytest.raises(ValueError, match="no update today"):
+        settled(Desk(), "race", {"equations": "", "against": ["elman"], "updates": 1})
+
+
+def test_too_large_a_cell_is_refused_at_once() -> None:
+    lines = "\n".join(f"s{k}' = tanh(W{k} @ x + U{k} @ s{k})" for k in range(8)) + "\ny = s0'"
+    (flow,) = ask(Desk(), "gradients", {"cells": [lines], "hidden": 64})["flows"]
+    assert "fewer units" in flow["error"]
+
+
+@pytest.mark.parametrize(
+    ("best", "patience", "ended"), [(1, 2, True), (2, 2, False), (1, 0, False)]
+)
+def test_training_that_patience_ended_is_finished(
+    desks: Desks, tmp_path: Path, best: int, patience: int, ended: bool
+) -> None:
+    config = (desks("language").folder / "config.yaml").read_text()
+    config = config.replace("epochs: 1", "epochs: 9").replace(
+        "patience: 0", f"patience: {patience}"
+    )
+    (tmp_path / "config.yaml").write_text(config)
+    lines = [
+        json.dumps({"step": n, "epoch": n, "mean_loss": 1.0, "dev": {}, "best": n == best})
+        for n in (1, 2, 3)
+    ]
+    (tmp_path / "metrics.jsonl").write_text("\n".join([*lines[:2], '{"st', lines[2]]) + "\n")
+    found = ask(Desk(tmp_path), "training", {"since": 0})
+    assert found["finished"] == ended
+    assert len(found["epochs"]) == 3  # the damaged line is left out
+
+
+def test_labels_by_symbol_of_a_long_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only its beginning is searched: labels still meet their symbols."""
+    run = runs.language(tmp_path, units="words")
+    text = "".join(f"name {'x ' * (n % 3)}= value\n" for n in range(200))
+    spans = us.load(run).codec.spans(text)
+    labels = [float(text[a:b] == "name") for a, b in spans]
+    monkeypatch.setattr(import_module("unspool.studio.corpus"), "SYMBOLS", 300)
+    desk = Desk(run, text=text, labels=labels)
+    found = [one for one in settled(desk, "units", {})["units"] if one["property"] == "your labels"]
+    assert found[0]["score"] > 0.95  # some unit knows the first word of a line
+
+
 def test_a_race_is_run_to_its_end() -> None:
     desk = Desk()
     params = {"equations": "h' = tanh(W @ x + U @ h)", "against": ["lstm_projected", "mut1", "?"]}
@@ -252,6 +355,10 @@ def test_a_race_is_run_to_its_end() -> None:
         ("unit", {"text": "ab", "line": "q"}, "no line 'q'"),
         ("unit", {"text": "ab", "unit": 10**6}, "between 0 and"),
         ("unit", {"text": "ab", "unit": 0.5}, "whole number"),
+        ("unit", {"text": "ab", "unit": math.inf}, "whole number"),
+        ("unit", {"text": "ab", "kind": "nonsense"}, "told nothing but the text"),
+        ("gradients", {"gain": 10**400}, "lies between"),
+        ("gradients", {"cells": ["x" * 30_000]}, "at most 20,000"),
         ("translate", {"text": "ab"}, "holds no translator"),
         ("gradients", {"cells": "lstm"}, "a list of texts"),
         ("gradients", {"steps": 10**9}, "lies between"),

@@ -27,12 +27,14 @@ def stored(path: Path) -> dict[str, Any]:
     return json.loads(found[1])
 
 
-@pytest.mark.parametrize("task", ["language", "translator", "classifier", "tagger"])
+@pytest.mark.parametrize(
+    "task", ["language", "translator", "classifier", "tagger", "classes", "tagged"]
+)
 def test_a_report_of_every_task_opens_from_disk(
     page: Page, desks: Desks, tmp_path: Path, task: str
 ) -> None:
     path = tmp_path / "report.html"
-    views = write_report(desks(task), path)
+    views = write_report(desks(task), path).views
     assert views == ask(desks(task), "run", {})["views"]
     assert path.stat().st_size < 2_000_000
     requests: list[str] = []
@@ -40,8 +42,10 @@ def test_a_report_of_every_task_opens_from_disk(
     for view in views:
         page.goto(f"{path.as_uri()}#/{view}")
         expect(page.locator(f'[data-view="{view}"]')).to_be_visible()
-        assert page.locator('[data-role="notice-error"]').count() == 0
-        assert page.locator('[data-role="notice-empty"]').count() == 0
+        expect(page.locator(f'[data-view="{view}"] h2').first).to_be_visible()
+        expect(page.locator('[data-role="notice-error"]')).to_have_count(0)
+        without = task == "tagged" and view == "translate"  # that model has no attention to show
+        expect(page.locator('[data-role="notice-empty"]')).to_have_count(int(without))
     expect(page.locator('[data-role="report-footer"]')).to_contain_text("Unspool")
     assert {url.split("#")[0] for url in requests if not url.startswith("data:")} == {path.as_uri()}
 
@@ -71,7 +75,7 @@ def test_hostile_texts_stay_text(page: Page, desks: Desks, tmp_path: Path) -> No
 
 def test_only_the_pages_own_script_may_run(page: Page, trouble: list[str], tmp_path: Path) -> None:
     """A script that got into the file all the same is not run: its hash is not named."""
-    text = page_with(gather(Desk(), [], lambda what: None))
+    text = page_with(gather(Desk(), []))
     path = tmp_path / "report.html"
     path.write_text(text.replace("</body>", "<script>window.ran = 1</script></body>"))
     page.goto(path.as_uri())
@@ -85,7 +89,8 @@ def test_without_the_runs_data_the_texts_are_shown(desks: Desks, tmp_path: Path)
     source = runs.classifier(tmp_path)
     (tmp_path / "words.tsv").unlink()
     path = tmp_path / "report.html"
-    write_report(Desk(source), path, ["abab"])
+    (note,) = write_report(Desk(source), path, ["abab"]).notes
+    assert "--file FILE" in note
     found = stored(path)
     assert "units" not in found["offers"]
     assert found["offers"]["unit"]
@@ -117,6 +122,26 @@ def test_pictures_without_a_browser_are_refused(
     assert isinstance(result.exception, ValueError)
     assert "no Chromium or Chrome here" in str(result.exception)
     assert out.is_file()  # the report is there all the same
+
+
+def test_wrong_labels_are_told(desks: Desks, tmp_path: Path) -> None:
+    desk = Desk(desks("language").folder, text=runs.SOURCE, labels=[0.0, 1.0])
+    with pytest.raises(ValueError, match="there are 2 labels"):
+        write_report(desk, tmp_path / "report.html")
+
+
+def test_what_cannot_be_is_refused_before_any_work(desks: Desks, tmp_path: Path) -> None:
+    run = desks("language").folder
+    (tmp_path / "file").write_text("x")
+    for given, said in (
+        (["-o", str(tmp_path / "none" / "r.html")], "is no folder"),
+        (["--png", str(tmp_path / "file")], "is a file"),
+        (["--text", " "], "is empty"),
+    ):
+        result = CliRunner().invoke(app, ["report", str(run), *given])
+        assert said in str(result.exception)
+    result = CliRunner().invoke(app, ["studio", "--file", str(tmp_path / "file")])
+    assert "name the run too" in str(result.exception)
 
 
 def test_labels_need_their_text(desks: Desks, tmp_path: Path) -> None:

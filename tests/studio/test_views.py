@@ -297,4 +297,8 @@ def test_a_mistake_is_told_in_the_page(
     opened(page, studio, desks("tagger"), "text")
     page.locator('[data-role="text-input"]').fill("")
     expect(page.locator('[data-role="notice-empty"]').first).to_be_visible()
+    page.locator('[data-role="text-input"]').fill("  ")  # no word to tag
+    error = page.locator('[data-role="notice-error"]')
+    expect(error).to_contain_text("type or paste a text")
+    assert all("400" in line for line in trouble)
     trouble.clear()

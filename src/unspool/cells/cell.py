@@ -47,6 +47,12 @@ class CellType:
         given = {"input": input_size, "hidden": hidden_size, **sizes}
         return Cell(self, {k: _whole(v) for k, v in given.items() if v is not None})
 
+    def sized(self, input_size: int, hidden_size: int, **sizes: int) -> "Cell":
+        """A cell of which only two sizes matter: others are the hidden one, unless given."""
+        names = self.equations.named_sizes
+        others = {n: sizes.get(n, hidden_size) for n in names if n not in ("input", "hidden")}
+        return self(input_size, hidden_size if "hidden" in names else None, **others)
+
     def with_init(self, *init: Initialiser) -> "CellType":
         """The same equations, started differently: each `init` runs after those before it."""
         return replace(self, init=self.init + init)

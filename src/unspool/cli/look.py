@@ -35,6 +35,8 @@ def open_desk(run: Path | None, file: str | None, labels: Path | None) -> "Desk"
     from unspool.inspect.properties import read_labels
     from unspool.studio.desk import Desk
 
+    if file is not None and run is None:
+        raise ValueError("--file is text for a run's model to read: name the run too")
     if labels is not None and file is None:
         raise ValueError("--labels are those of a text: name it with --file")
     text = None if file is None else read_text(file)
@@ -76,10 +78,14 @@ def report(
 
     desk = open_desk(run, file, labels)
     path = out or run / "report.html"
+    if png is not None and png.exists() and not png.is_dir():
+        raise ValueError(f"--png is a folder to put pictures into, and {png} is a file")
     with working() as tell:
-        views = write_report(desk, path, text or [], tell=tell)
-        pictures = [] if png is None else slides(path, views, png, tell=tell)
+        written = write_report(desk, path, text or [], tell=tell)
+        pictures = [] if png is None else slides(path, written.views, png, tell=tell)
     print(f"The report is {path} ({path.stat().st_size / 1e6:.1f} MB): open it in a browser.")
+    for note in written.notes:
+        print(note, file=sys.stderr)
     for picture in pictures:
         print(f"    {picture}")
 

@@ -126,6 +126,6 @@ def unfold(
         else:
             ys, last, recorded = in_chunks(BACKENDS[backend], call, recompute)
     if is_watched():
-        seen = note(Seen(cell, xs, state, lengths, reverse, masks, ys, last))
+        seen = note(Seen(cell, call.xs, call.state, call.lengths, reverse, masks, ys, last))
         ys, last = seen.ys, seen.last
     return (ys, last, recorded) if record else (ys, last)

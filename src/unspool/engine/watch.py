@@ -5,7 +5,7 @@ therefore only keeps the call; what its lines were, and the gradient of each, is
 by doing it again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from unspool.engine.autograd import in_func
 from unspool.engine.masks import Masks
 
 _watching: ContextVar[tuple[list["Seen"], ...]] = ContextVar("watching", default=())
@@ -26,7 +27,7 @@ class Seen:
     cell: Any
     xs: Tensor
     state: Any
-    lengths: Tensor | Sequence[int] | None
+    lengths: Tensor | None
     reverse: bool
     masks: Masks | None
     ys: Tensor
@@ -66,7 +67,7 @@ def note(call: Seen) -> Seen:
 
     A view of its own tells what a caller does with an output from what the loop itself does.
     """
-    if torch.is_grad_enabled() and call.ys.requires_grad:
+    if torch.is_grad_enabled() and call.ys.requires_grad and not in_func():
         ys, *last = (value.view_as(value) for value in (call.ys, *call.last))
         for value in (ys, *last):
             if value.requires_grad:

@@ -170,6 +170,7 @@ def surface(
     filter-normalised (Li et al. 2018): every row of a matrix is as long as the row that it moves,
     and every vector as the vector, so that surfaces of different nets can be compared.
     """
+    parameters = list(parameters)
     if directions is None:
         draw = torch.Generator().manual_seed(seed)
         directions = (random_direction(parameters, draw), random_direction(parameters, draw))

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from unspool.cells.cell import Cell, CellType
+from unspool.cells.seeded import seeded
 from unspool.engine.bptt import bptt
 from unspool.engine.unfold import unfold
 from unspool.inspect import jacobians
@@ -50,7 +51,7 @@ class Flow:
 
 
 def gradient_flow(
-    cells: Iterable[CellType],
+    cells: Iterable[CellType] | CellType,
     *,
     steps: int = 128,
     input_size: int | None = None,
@@ -65,7 +66,7 @@ def gradient_flow(
     `input_size` says otherwise (MUT1 and MUT2 need it to be), and so is every further size that a
     cell declares, unless `sizes` has it, as in {"proj": 16}. All in float64.
     """
-    kinds = list(cells)
+    kinds = [cells] if isinstance(cells, CellType) else list(cells)
     _check(kinds, steps, gain)
     input_size = hidden_size if input_size is None else input_size
     given = {"input": input_size, "hidden": hidden_size, **(sizes or {})}
@@ -119,15 +120,10 @@ def _check(kinds: list[CellType], steps: int, gain: float) -> None:
 
 @torch.no_grad()
 def _build(kind: CellType, given: Mapping[str, int], gain: float, seed: int) -> Cell:
-    further = {
-        name: given.get(name, given["hidden"])
-        for name in kind.equations.named_sizes
-        if name not in ("input", "hidden")
-    }
-    hidden = given["hidden"] if "hidden" in kind.equations.named_sizes else None
-    with torch.random.fork_rng(devices=[]):  # the caller's random numbers stay what they were
-        cell = kind(given["input"], hidden, **further).double()
-        torch.manual_seed(seed)
+    further = {name: size for name, size in given.items() if name not in ("input", "hidden")}
+    with seeded(seed):
+        cell = kind.sized(given["input"], given["hidden"], **further).double()
+    with seeded(seed):
         cell.reset_parameters()  # once more: orthogonal to the last digit of float64
     for name in kind.equations.recurrent:
         cell.parameter(name).mul_(gain)

@@ -57,20 +57,30 @@ class Watched:
         Where a cell was called several times, as a decoder is step by step, the steps of all
         calls follow each other.
         """
-        self._check(layer, name)
-        return torch.cat([_line(call, name) for call in self.calls[layer]])
+        return torch.cat(self.lines(layer, name))
 
     def gradient(self, layer: int, name: str) -> Tensor:
         """dL/d(line) at every step, (T, B, n), over all that came of it; after `backward()`."""
+        return torch.cat(self.gradients(layer, name))
+
+    def lines(self, layer: int, name: str) -> list[Tensor]:
+        """The same for each call by itself: calls may have different rows."""
         self._check(layer, name)
-        if all(call.ys.grad is None for call in self.calls[layer]):
+        return [_line(call, name) for call in self.calls[layer]]
+
+    def gradients(self, layer: int, name: str) -> list[Tensor]:
+        self._check(layer, name)
+        outputs = [value for call in self.calls[layer] for value in (call.ys, *call.last)]
+        if all(value.grad is None for value in outputs):
             raise ValueError(
                 "no gradient has come back to this layer: send a loss back first, with "
                 "backward(loss); the model must run with gradients enabled"
             )
-        return torch.cat([_gradient(call, name) for call in self.calls[layer]])
+        return [_gradient(call, name) for call in self.calls[layer]]
 
     def _check(self, layer: int, name: str) -> None:
+        if not self.layers:
+            raise ValueError("no cell ran while this was watched: call the model inside the block")
         if not 0 <= layer < len(self.layers):
             raise ValueError(f"there are layers 0 to {len(self.layers) - 1}, not {layer}")
         known = self.layers[layer].lines
@@ -93,7 +103,7 @@ def watch(model: nn.Module) -> Iterator[Watched]:
         if key not in places:
             places[key] = len(found.layers)
             name = names.get(id(call.cell), f"call {len(found.layers) + 1}")
-            found.layers.append(Layer(name, in_words(name), _lines(call.cell)))
+            found.layers.append(Layer(name, in_words(name), lines_of(call.cell)))
             found.calls.append([])
         found.calls[places[key]].append(call)
 
@@ -110,7 +120,8 @@ def in_words(name: str) -> str:
     return ", ".join([*words, f"layer {int(layer) + 1}", *turned])
 
 
-def _lines(cell: Any) -> dict[str, int]:
+def lines_of(cell: Any) -> dict[str, int]:
+    """What can be recorded of a cell, and how many units it has."""
     if not isinstance(cell, Cell | Bound):
         return dict(cell.state_sizes)
     bound = cell.bind() if isinstance(cell, Cell) else cell

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from unspool.cells.cell import Cell, CellType
+from unspool.cells.seeded import seeded
 from unspool.data import first_symbol
 from unspool.engine import unfold
 from unspool.train.optimise import clip_norm
@@ -35,12 +36,14 @@ class FirstSymbol:
         hidden_size: int = 32,
         seed: int = 0,
     ):
-        torch.manual_seed(seed)
         self.steps, self.symbols = steps, symbols
         self.generator = torch.Generator().manual_seed(seed)
-        self.cell = _build(kind, symbols, hidden_size)
-        self.widen = _widen(symbols, self.cell.input_size)
-        self.readout = nn.Linear(self.cell.output_size, symbols)
+        # Cells that add the input to a hidden vector read it at that size.
+        input_size = hidden_size if kind.equations.constraints else symbols
+        with seeded(seed):
+            self.cell = kind.sized(input_size, hidden_size)
+            self.readout = nn.Linear(self.cell.output_size, symbols)
+        self.widen = _widen(symbols, input_size)
         self.parameters = [*self.cell.parameters(), *self.readout.parameters()]
         self.optimiser = torch.optim.AdamW(self.parameters, lr=5e-3, weight_decay=0.0)
         self.losses: list[float] = []
@@ -86,14 +89,6 @@ def learn_first_symbol(
     for update in range(1, updates + 1):
         on_update(update, learner.update())
     return learner.test()
-
-
-def _build(kind: CellType, symbols: int, hidden_size: int) -> Cell:
-    """Cells that add the input to a hidden vector read it at that size, as are other sizes."""
-    names = kind.equations.named_sizes
-    further = {name: hidden_size for name in names if name not in ("input", "hidden")}
-    input_size = hidden_size if kind.equations.constraints else symbols
-    return kind(input_size, hidden_size if "hidden" in names else None, **further)
 
 
 def _widen(symbols: int, size: int) -> Tensor:

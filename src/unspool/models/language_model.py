@@ -200,6 +200,10 @@ class LanguageModel(Model):
 
     def both_ways(self, batch: LineBatch) -> list[tuple[Tensor, Tensor]]:
         """Scores and targets: forwards, and if the model has it backwards."""
+        return [(self.scores(ys), targets) for ys, targets in self.read_lines(batch)]
+
+    def read_lines(self, batch: LineBatch) -> list[tuple[Tensor, Tensor]]:
+        """What the layers give, and targets, in each direction."""
         found = [self.one_way(self.forwards, batch.ids, batch)]
         if self.backwards is not None:
             turned = _turned(batch.ids, batch.lengths)
@@ -212,7 +216,7 @@ class LanguageModel(Model):
         targets = ids[1:].masked_fill(steps[:, None] >= batch.lengths, -1)
         xs = self.inputs(ids[:-1], batch.classes)
         ys, _ = run(layers, xs, lengths=batch.lengths - 1)
-        return self.scores(ys), targets
+        return ys, targets
 
     def length(self, example: Labelled) -> int:
         return len(self.codec.spans(example.text)) + 2

@@ -9,23 +9,25 @@ import torch
 from torch import Tensor
 
 from unspool.inspect.properties import labels_of
-from unspool.inspect.reading import Reading
+from unspool.inspect.reading import Reading, Span, spans_of
 from unspool.models import LanguageModel, Tagger
 from unspool.studio.desk import Desk
 from unspool.studio.held_out import held_out
 
 SYMBOLS = 60_000  # that are searched
 TEXTS = 60  # of a model that reads one text at a time
-
-Span = tuple[int, int]
+SAMPLE = 20_000  # characters that tell how long symbols are
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Texts and how each was read, their symbols one after the other."""
+    """How each text was read, their symbols one after the other."""
 
-    texts: list[str]
     readings: list[Reading]
+
+    @property
+    def size(self) -> int:
+        return sum(len(reading.read.spans) for reading in self.readings)
 
     def values(self, layer: int, line: str) -> Tensor:
         """A line after every symbol of every text, (N, n)."""
@@ -36,17 +38,16 @@ class Corpus:
 
     def labels(self) -> dict[str, np.ndarray]:
         """Every property at every symbol."""
-        found = [
-            labels_of(t, r) for t, r in zip(self.texts, map(spans, self.readings), strict=True)
-        ]
+        found = [labels_of(reading.read.text, reading.read.spans) for reading in self.readings]
         return {name: np.concatenate([labels[name] for labels in found]) for name in found[0]}
 
     def place(self, symbol: int) -> tuple[str, Span]:
         """The text that a symbol stands in, and where."""
-        for text, reading in zip(self.texts, self.readings, strict=True):
-            if symbol < len(reading.symbols):
-                return text, spans(reading)[symbol]
-            symbol -= len(reading.symbols)
+        for reading in self.readings:
+            if symbol < len(reading.read.spans):
+                ends = list(accumulate(map(len, reading.symbols)))
+                return reading.read.text, (([0, *ends])[symbol], ends[symbol])
+            symbol -= len(reading.read.spans)
         raise IndexError(symbol)
 
 
@@ -68,30 +69,31 @@ class Recorded(Mapping[tuple[int, str], Tensor]):
         return len(self.places)
 
 
-def spans(reading: Reading) -> list[Span]:
-    """Where each symbol of the text begins and ends."""
-    ends = list(accumulate(map(len, reading.symbols)))
-    return list(zip([0, *ends[:-1]], ends, strict=True)) if ends else []
-
-
 def corpus(desk: Desk, kind: str = "") -> Corpus:
     """Of the run's held-out text. What follows a stream or lines is read as one text."""
-    return desk.keep(("corpus", kind), lambda: _read(desk, kind))
+    return desk.keep(("corpus", kind), lambda: _read(desk, kind), large=True)
 
 
 def _read(desk: Desk, kind: str) -> Corpus:
     texts = [text for text in held_out(desk) if text.strip()]
     if isinstance(desk.model(), LanguageModel | Tagger):
-        texts = ["\n".join(texts)[:SYMBOLS]]
-    kept, readings, size = [], [], 0
+        texts = [_start("\n".join(texts), desk)]
+    readings: list[Reading] = []
     for text in texts[:TEXTS]:
         reading = desk.read(text, kind)
-        if reading.symbols:
-            kept.append(text)
-            readings.append(reading)
-        size += len(reading.symbols)
-        if size >= SYMBOLS:
+        readings += [reading] if reading.read.spans else []
+        if Corpus(readings).size >= SYMBOLS:
             break
     if not readings or not readings[0].layers:
         raise ValueError("there is no held-out text, or no recurrent layer, to look at")
-    return Corpus(kept, readings)
+    return Corpus(readings)
+
+
+def _start(text: str, desk: Desk) -> str:
+    """As many whole lines as have about the symbols that are searched."""
+    sample = text[:SAMPLE]
+    limit = SYMBOLS * len(sample) // max(1, len(spans_of(desk.model(), sample)))
+    if len(text) <= limit:
+        return text
+    end = text.rfind("\n", 0, limit)
+    return text[: end + 1 if end > limit // 2 else limit]

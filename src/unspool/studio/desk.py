@@ -3,6 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,9 +13,18 @@ from unspool.train.fit import WEIGHTS
 from unspool.train.runs import load, load_config
 from unspool.train.tasks import Config
 
-KEPT = 8  # things that were worked out, and may be asked for again
+SMALL, LARGE = 16, 4  # things that were worked out, and may be asked for again
 
 T = TypeVar("T")
+
+
+@dataclass
+class Slot:
+    """A thing that is being made, or was."""
+
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    made: bool = False
+    value: Any = None
 
 
 class Desk:
@@ -36,8 +46,9 @@ class Desk:
         self.run = None if run is None else Path(run)
         self.text, self.labels = text, labels
         self.jobs = Jobs()
-        self._lock = threading.RLock()
-        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock, self._loading = threading.Lock(), threading.Lock()
+        self._small: OrderedDict[Hashable, Slot] = OrderedDict()
+        self._large: OrderedDict[Hashable, Slot] = OrderedDict()
         self._model: tuple[Any, Any] | None = None
         if self.run is not None:
             load_config(self.run)  # says at once that a folder is no run
@@ -64,22 +75,29 @@ class Desk:
 
     def model(self) -> Any:
         """The run's model with its newest weights."""
-        with self._lock:
+        with self._loading:
             version = self.version
             if self._model is None or self._model[0] != version:
                 self._model = (version, load(self.folder))
             return self._model[1]
 
-    def keep(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What was made for this key, with these weights; one at a time is made."""
+    def keep(self, key: Hashable, make: Callable[[], T], large: bool = False) -> T:
+        """What was made for this key, with these weights; who asks meanwhile waits for it.
+
+        Few things are kept that are `large`: as much as a line over a whole text.
+        """
+        kept, most = (self._large, LARGE) if large else (self._small, SMALL)
         with self._lock:
             full = (key, self.version if self.run is not None else None)
-            if full not in self._kept:
-                self._kept[full] = make()
-                while len(self._kept) > KEPT:
-                    self._kept.popitem(last=False)
-            self._kept.move_to_end(full)
-            return self._kept[full]
+            slot = kept.setdefault(full, Slot())
+            kept.move_to_end(full)
+            while len(kept) > most:
+                kept.popitem(last=False)
+        with slot.lock:
+            if not slot.made:
+                slot.value = make()
+                slot.made = True
+            return slot.value
 
     def read(self, text: str, kind: str = "", gradients: bool = False) -> Reading:
         """The text as the model reads it."""
@@ -88,4 +106,4 @@ class Desk:
     def reading(self, text: str, kind: str = "", gradients: bool = False) -> Reading:
         """The same, kept to be asked again."""
         key = ("reading", text, kind, gradients)
-        return self.keep(key, lambda: self.read(text, kind, gradients))
+        return self.keep(key, lambda: self.read(text, kind, gradients), large=True)

@@ -8,6 +8,10 @@ from unspool.train.runs import read_data
 from unspool.train.tasks import find_task
 
 
+class NoHeldOut(ValueError):
+    """The data that a run measures itself by is not there any more."""
+
+
 def held_out(desk: Desk) -> list[str]:
     """Texts: the one that was given, else those that the run measures itself by."""
     if desk.text is not None:
@@ -20,8 +24,8 @@ def _read(desk: Desk) -> list[str]:
     try:
         _, dev = read_data(find_task(config.task), config, Reporter())
     except (ValueError, OSError) as error:
-        raise ValueError(
-            f"the run's own data cannot be read again ({error}): give held-out text, --text FILE"
+        raise NoHeldOut(
+            f"the run's own data cannot be read again ({error}): give held-out text, --file FILE"
         ) from None
     return [text_of(example) for example in dev]
 

@@ -1,11 +1,12 @@
 """Work that takes longer than a question may: it goes on, and is asked after."""
 
 import threading
+import traceback
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
-MOST = 4  # jobs that are remembered
+MOST = 6  # jobs that are remembered
 
 
 @dataclass
@@ -15,18 +16,7 @@ class Job:
     shown: Any = None
     done: bool = False
     error: str = ""
-    stopped: bool = False
     ended: threading.Event = field(default_factory=threading.Event)
-
-    def show(self, value: Any) -> None:
-        """Called by the work; ends it here if nobody wants it any more."""
-        self.shown = value
-        if self.stopped:
-            raise Stopped
-
-
-class Stopped(Exception):
-    """The work is no longer wanted."""
 
 
 class Jobs:
@@ -40,10 +30,9 @@ class Jobs:
         """The job of this key, begun now if it has not been; `start` is shown at first."""
         with self.lock:
             if key not in self.jobs:
-                while len(self.jobs) >= MOST:  # the oldest is forgotten
-                    self.jobs.pop(next(iter(self.jobs))).stopped = True
-                self.jobs[key] = Job(start)
-                run = threading.Thread(target=self._run, args=(key, work), name="job", daemon=True)
+                self._make_room()
+                job = self.jobs[key] = Job(start)
+                run = threading.Thread(target=_run, args=(job, work), name="job", daemon=True)
                 run.start()
             return self.jobs[key]
 
@@ -52,17 +41,24 @@ class Jobs:
         for job in list(self.jobs.values()):
             job.ended.wait()
 
-    def _run(self, key: Hashable, work: Callable[[Job], Any]) -> None:
-        job = self.jobs[key]
-        try:
-            job.shown = work(job)
-        except Stopped:
-            pass
-        except ValueError as error:
-            job.error = str(error)
-        except Exception as error:
-            job.error = f"something went wrong here: {type(error).__name__}: {error}"
-            raise  # the server's own output has the rest
-        finally:
-            job.done = True
-            job.ended.set()
+    def _make_room(self) -> None:
+        """What has ended is forgotten, the oldest first; what goes on is not."""
+        for key in [key for key, job in self.jobs.items() if job.done]:
+            if len(self.jobs) < MOST:
+                return
+            del self.jobs[key]
+        if len(self.jobs) >= MOST:
+            raise ValueError(f"{MOST} searches and races are going on: wait for one of them to end")
+
+
+def _run(job: Job, work: Callable[[Job], Any]) -> None:
+    try:
+        job.shown = work(job)
+    except ValueError as error:
+        job.error = str(error)
+    except Exception as error:
+        job.error = f"something went wrong here: {type(error).__name__}: {error}"
+        traceback.print_exc()  # the server's own output has the rest
+    finally:
+        job.done = True
+        job.ended.set()

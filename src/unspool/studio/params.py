@@ -8,6 +8,8 @@ from unspool.cells.cell import CellType, cell
 
 Params = Mapping[str, Any]
 LONGEST = 200_000  # characters of a text
+EQUATIONS = 20_000  # characters of a cell
+CELLS = ["elman", "lstm", "gru"]  # what others are compared with
 
 
 class UnknownQuestion(ValueError):
@@ -17,7 +19,7 @@ class UnknownQuestion(ValueError):
 def text(params: Params, name: str, default: str = "", limit: int = LONGEST) -> str:
     value = params.get(name, default)
     if not isinstance(value, str):
-        raise ValueError(f"{name} is a text, not {value!r}")
+        raise ValueError(f"{name} is a text, not {short(value)}")
     if len(value) > limit:
         raise ValueError(f"{name} has {len(value):,} characters; at most {limit:,} are taken")
     # Half of a surrogate pair is no character: no vocabulary has it and no file could hold it.
@@ -26,29 +28,36 @@ def text(params: Params, name: str, default: str = "", limit: int = LONGEST) -> 
 
 def whole(params: Params, name: str, default: int, low: int, high: int) -> int:
     value = params.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
-        raise ValueError(f"{name} is a whole number, not {value!r}")
+    numeric = isinstance(value, int | float) and not isinstance(value, bool)
+    if not numeric or (isinstance(value, float) and not value.is_integer()):
+        raise ValueError(f"{name} is a whole number, not {short(value)}")
     if not low <= value <= high:
-        raise ValueError(f"{name} lies between {low:,} and {high:,}; got {value:,}")
+        raise ValueError(f"{name} lies between {low:,} and {high:,}; got {short(value)}")
     return int(value)
 
 
 def number(params: Params, name: str, default: float, low: float, high: float) -> float:
     value = params.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{name} is a number, not {value!r}")
+        raise ValueError(f"{name} is a number, not {short(value)}")
     if not low <= value <= high:
-        raise ValueError(f"{name} lies between {low:g} and {high:g}; got {value:g}")
+        raise ValueError(f"{name} lies between {low:g} and {high:g}; got {short(value)}")
     return float(value)
 
 
 def several(params: Params, name: str, default: list[str], most: int) -> list[str]:
     value = params.get(name, default)
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError(f"{name} is a list of texts, not {value!r}")
+        raise ValueError(f"{name} is a list of texts, not {short(value)}")
     if len(value) > most:
         raise ValueError(f"{name} are at most {most}; got {len(value)}")
-    return value
+    return [text({name: item}, name, limit=EQUATIONS) for item in value]
+
+
+def short(value: Any) -> str:
+    """A value that was given, for a message: it may be megabytes."""
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
 
 def kind_of_cell(which: str, name: str = "your own") -> CellType:

@@ -9,40 +9,61 @@ import hashlib
 import html
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import unspool
+from unspool.cells import named
 from unspool.studio.desk import Desk
+from unspool.studio.held_out import NoHeldOut, held_out
 from unspool.studio.page import SCRIPT, STYLE, read_page
+from unspool.studio.params import CELLS
 from unspool.studio.plain import finite
 from unspool.studio.questions import ask
 from unspool.train.durable import write_durably
+
+
+@dataclass(frozen=True)
+class Report:
+    """The views of a report that was written, and what could not be in it."""
+
+    views: list[str]
+    notes: list[str]
+
 
 Question = tuple[str, dict[str, Any]]
 Tell = Callable[[str], None]
 
 TEXTS = 4  # examples that are shown where no texts were given
-CELLS = ["elman", "lstm", "gru"]
 
 
 def write_report(
     desk: Desk, path: Path, texts: Sequence[str] = (), *, tell: Tell = lambda what: None
-) -> list[str]:
-    """Asks everything, writes the file, and names its views; `tell` hears what is worked on."""
-    stored = gather(desk, texts, tell)
-    write_durably(path, page_with(stored).encode("utf-8"))
-    return stored["answers"]["run {}"]["views"]
+) -> Report:
+    """Asks everything, and writes the file; `tell` hears what is being worked on."""
+    if not path.parent.is_dir():
+        raise ValueError(f"{path.parent} is no folder that a report could be written to: make it")
+    notes: list[str] = []
+    stored = gather(desk, texts, tell, notes)
+    write_durably(path, page_with(stored).encode("utf-8", "replace"))
+    return Report(stored["answers"]["run {}"]["views"], notes)
 
 
-def gather(desk: Desk, texts: Sequence[str], tell: Tell) -> dict[str, Any]:
+def gather(
+    desk: Desk, texts: Sequence[str], tell: Tell = lambda what: None, notes: list[str] | None = None
+) -> dict[str, Any]:
     """Answers by question and params, and which params there are for each question."""
     answers: dict[str, Any] = {}
     offers: dict[str, list[dict[str, Any]]] = {}
     run = ask(desk, "run", {})
     # A command line may hold bytes that are no text: the file, and the page, could not.
     texts = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-    for question, params in questions(desk, run, texts):
+    if any(not text.strip() for text in texts):
+        raise ValueError("a text to show the model on is empty: write something, or drop --text")
+    if texts and not {"text", "translate"} & set(run["views"]):
+        raise ValueError(f"{desk.folder} cannot read a text: it has no trained weights yet")
+    for question, params in questions(desk, run, texts, [] if notes is None else notes):
         tell(question)
         answers[f"{question} {canonical(params)}"] = finite(settled(desk, question, params))
         offers.setdefault(question, []).append(params)
@@ -58,7 +79,9 @@ def settled(desk: Desk, question: str, params: dict[str, Any]) -> Any:
     return answer
 
 
-def questions(desk: Desk, run: dict[str, Any], texts: Sequence[str]) -> Iterator[Question]:
+def questions(
+    desk: Desk, run: dict[str, Any], texts: Sequence[str], notes: list[str]
+) -> Iterator[Question]:
     """What the page of this run asks, view by view."""
     yield "run", {}
     if run["name"]:
@@ -67,8 +90,13 @@ def questions(desk: Desk, run: dict[str, Any], texts: Sequence[str]) -> Iterator
     if "translate" in run["views"]:
         yield from _translations(run, shown)
     if "text" in run["views"]:
-        yield from _readings(desk, run, shown, asked=bool(texts))
-    own = run["cell"] if run["cell"] != "your own" else run["equations"]
+        units = _units(desk, notes)
+        if units["units"]:
+            yield "units", {}
+        # What the units were found in stands first, unless there are texts that somebody wants.
+        excerpt = [units["excerpt"]]
+        yield from _readings(desk, run, shown + excerpt if texts else excerpt + shown, units)
+    own = run["cell"] if run["cell"] in named() else run["equations"]
     cells = list(dict.fromkeys(filter(None, [own, *CELLS])))
     yield (
         "gradients",
@@ -86,21 +114,22 @@ def _translations(run: dict[str, Any], texts: Sequence[str]) -> Iterator[Questio
         yield "translate", {"text": text, "tag": tag, **how}
 
 
+def _units(desk: Desk, notes: list[str]) -> dict[str, Any]:
+    """What was found in held-out text; where the run's data is gone the rest is shown without."""
+    try:
+        held_out(desk)
+    except NoHeldOut as problem:
+        notes.append(f"No units were searched for: {problem}")
+        return {"units": [], "excerpt": ""}
+    return settled(desk, "units", {})
+
+
 def _readings(
-    desk: Desk, run: dict[str, Any], texts: Sequence[str], asked: bool
+    desk: Desk, run: dict[str, Any], texts: Sequence[str], units: dict[str, Any]
 ) -> Iterator[Question]:
     """Every text by its discovered units, or where none was found by some unit of each state."""
     kind = (run["classes"] or run["tags"] or [""])[0]
-    units: dict[str, Any] = {"units": [], "excerpt": ""}
-    try:
-        units = settled(desk, "units", {})
-        yield "units", {}
-    except ValueError:
-        pass  # the data is gone: the texts that were given are shown all the same
-    # What the units were found in stands first, unless there are texts that somebody asked for.
-    every = [*texts, units["excerpt"]] if asked else [units["excerpt"], *texts]
-    shown = dict.fromkeys(filter(str.strip, every))
-    for text in shown:
+    for text in dict.fromkeys(filter(str.strip, texts)):
         about = {"text": text, "kind": kind}
         read = ask(desk, "text", about)
         yield "text", about

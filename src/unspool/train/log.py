@@ -185,6 +185,7 @@ class Log:
         if self.file is None:
             return 0
         self.file.write((json.dumps(value) + "\n").encode())
+        self.file.flush()  # who looks on sees it now
         return self.file.tell()
 
     def _curves(self, kind: str, numbers: dict[str, float], step: int) -> None:

@@ -10,7 +10,7 @@ export type Scale = ScaleContinuousNumeric<number, number>;
 export function scaleOver(values: Iterable<number>, range: [number, number], log: boolean, nice: boolean): Scale {
   let [low, high] = extent(values) as [number | undefined, number | undefined];
   if (low === undefined || high === undefined) [low, high] = log ? [0.1, 1] : [0, 1];
-  if (low === high) [low, high] = log ? [low / 2, high * 2] : [low - (Math.abs(low) / 10 || 1), high + (Math.abs(high) / 10 || 1)];
+  if (high - low <= 1e-9 * Math.abs(high)) [low, high] = log ? [low / 2, high * 2] : [low - (Math.abs(low) / 10 || 1), high + (Math.abs(high) / 10 || 1)];
   const scale = log ? scaleLog().domain([low, high]).range(range) : scaleLinear().domain([low, high]).range(range);
   if (!nice) return scale;
   return log ? roundLog(scale, low, high) : scale.nice(5);

@@ -10,9 +10,10 @@ interface NumberProps {
   low: number;
   high: number;
   whole?: boolean;
+  role?: string;
 }
 
-export function NumberField({ label, value, onChange, low, high, whole = false }: NumberProps) {
+export function NumberField({ label, value, onChange, low, high, whole = false, role }: NumberProps) {
   const [draft, setDraft] = useState(String(value));
   useEffect(() => setDraft((last) => (Number(last) === value ? last : String(value))), [value]);
   const wrong = draft.trim() === "" || !fits(Number(draft));
@@ -24,6 +25,7 @@ export function NumberField({ label, value, onChange, low, high, whole = false }
       <input
         type="number"
         class="number-input"
+        data-role={role}
         min={low}
         max={high}
         step={whole ? 1 : "any"}

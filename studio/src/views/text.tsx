@@ -45,15 +45,14 @@ export function TextView({ run }: { run: Run }) {
         </Notice>
       )}
       {read && (
-        <Read run={run} searchable={searchable} state={state} read={read} choice={choice} waiting={asked.waiting} />
+        <Read searchable={searchable} state={state} read={read} choice={choice} waiting={asked.waiting} />
       )}
-      {!read && searchable && <Found state={state} layers={run.layers} />}
+      {!read && searchable && <Found state={state} />}
     </div>
   );
 }
 
 interface ReadProps {
-  run: Run;
   state: TextState;
   read: TextRead;
   choice: Choice;
@@ -61,7 +60,7 @@ interface ReadProps {
   searchable: boolean;
 }
 
-function Read({ run, state, read, choice, waiting, searchable }: ReadProps) {
+function Read({ state, read, choice, waiting, searchable }: ReadProps) {
   const shown = useShown(state, read, choice);
   const at = Math.min(Math.max(state.link.at, 0), read.symbols.length - 1);
   const select = (index: number) => state.change({ at: index });
@@ -91,7 +90,7 @@ function Read({ run, state, read, choice, waiting, searchable }: ReadProps) {
             selected={at}
             onSelect={select}
           />
-          {searchable && <Found state={state} layers={run.layers} />}
+          {searchable && <Found state={state} />}
         </div>
         <Selected state={state} read={read} choice={choice} shown={shown} at={at} />
       </div>

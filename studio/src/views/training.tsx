@@ -16,7 +16,7 @@ import "./training.css";
 
 type Points = [number, Num][];
 
-export function TrainingView({ run }: { run: Run }) {
+export function TrainingView(_: { run: Run }) {
   const { training, error } = useTraining();
   const [{ smooth }, set] = useLink({ smooth: 0.9 });
   if (!training) {
@@ -37,7 +37,7 @@ export function TrainingView({ run }: { run: Run }) {
           {error}
         </Notice>
       )}
-      <Status training={training} name={run.name} />
+      <Status training={training} />
       {empty ? (
         <Notice kind="empty" title="No steps yet">
           Curves appear here with the first lines of the log.
@@ -45,8 +45,16 @@ export function TrainingView({ run }: { run: Run }) {
       ) : (
         <>
           <Panel title="While it learns">
-            <Smoothing value={smooth} onChange={(to) => set({ smooth: to })} />
-            <StepCharts training={training} smooth={smooth} />
+            {training.steps.step.length > 0 ? (
+              <>
+                <Smoothing value={smooth} onChange={(to) => set({ smooth: to })} />
+                <StepCharts training={training} smooth={smooth} />
+              </>
+            ) : (
+              <Notice kind="empty" title="No step was logged">
+                {`The log has a line for every ${training.every} steps, and there were fewer: train with a smaller --log-every.`}
+              </Notice>
+            )}
           </Panel>
           {scores.length > 0 && <ScoreCharts training={training} scores={scores} />}
           <EpochTable epochs={training.epochs} scores={scores} />

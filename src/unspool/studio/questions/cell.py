@@ -12,16 +12,14 @@ from unspool.inspect.graph import Graph, unrolled
 from unspool.lab.memory import FirstSymbol
 from unspool.studio.desk import Desk
 from unspool.studio.jobs import Job
-from unspool.studio.params import Params, kind_of_cell, several, text, whole
+from unspool.studio.params import CELLS, EQUATIONS, Params, kind_of_cell, several, text, whole
 from unspool.studio.questions.gradients import flow_of
 
-LONGEST = 20_000  # characters of equations
 STEPS = 3  # of the unrolled graph
-RACERS = ["elman", "lstm", "gru"]
 
 
 def cell(desk: Desk, params: Params) -> dict[str, Any]:
-    given = text(params, "equations", limit=LONGEST)
+    given = text(params, "equations", limit=EQUATIONS)
     sizes = {
         "input": whole(params, "input", 16, 1, 64),
         "hidden": whole(params, "hidden", 16, 1, 64),
@@ -59,7 +57,8 @@ def explained(kind: CellType, sizes: dict[str, int]) -> dict[str, Any]:
     if eqs.constraints:  # a cell that adds the input to a hidden vector
         numbers["input"] = numbers["hidden"]
     check_sizes(kind, numbers)
-    parts = list(explain_sections(Explanation(kind.name, eqs), numbers).values())
+    parts = explain_sections(Explanation(kind.name, eqs), numbers)
+    backward = next(rows for title, rows in parts.items() if title.startswith("Backward"))
     shapes = {name: [size.value(numbers) for size in eqs.shape(name)] for name in eqs.parameters}
     roles = {"x": "input"} | dict.fromkeys(eqs.states, "state")
     roles |= {eqs.output: "output"} if eqs.output not in eqs.carried.values() else {}
@@ -79,9 +78,9 @@ def explained(kind: CellType, sizes: dict[str, int]) -> dict[str, Any]:
             for name, shape in shapes.items()
         ],
         "total": sum(prod(shape) for shape in shapes.values()),
-        "backward": parts[3],
-        "gradients": parts[4],
-        "time": parts[5],
+        "backward": backward,
+        "gradients": parts["Parameter gradients"],
+        "time": parts["Over time"],
         "graph": graph_plain(unrolled(kind, STEPS)),
     }
 
@@ -107,8 +106,8 @@ def graph_plain(graph: Graph) -> dict[str, Any]:
 
 def race(desk: Desk, params: Params) -> dict[str, Any]:
     """Cells that learn to name the first symbol, an update each in turn; ask again until done."""
-    given = text(params, "equations", limit=LONGEST)
-    against = several(params, "against", RACERS, 8)
+    given = text(params, "equations", limit=EQUATIONS)
+    against = several(params, "against", CELLS, 8)
     steps = whole(params, "steps", 20, 2, 200)
     updates = whole(params, "updates", 300, 1, 2000)
     seed = whole(params, "seed", 0, 0, 10**6)
@@ -120,6 +119,8 @@ def race(desk: Desk, params: Params) -> dict[str, Any]:
         return run_race(job, racers, {"steps": steps, "seed": seed}, updates)
 
     job = desk.jobs.see(key, work, start)
+    if job.error:
+        raise ValueError(job.error)
     return {"done": job.done, "racers": job.shown, "updates": updates}
 
 
@@ -137,7 +138,7 @@ def run_race(
         for at, learner in learners.items():
             learner.update()
             shown[at] = shown[at] | {"losses": list(learner.losses)}
-        job.show(list(shown))
+        job.shown = list(shown)
     for at, learner in learners.items():
         shown[at] = shown[at] | {"accuracy": learner.test().accuracy}
     return shown

@@ -8,10 +8,10 @@ from unspool.inspect.cliff import cliff as descend_both
 from unspool.inspect.flow import Flow, gradient_flow
 from unspool.inspect.relu import random_relu
 from unspool.studio.desk import Desk
-from unspool.studio.params import Params, kind_of_cell, number, several, whole
+from unspool.studio.params import CELLS, Params, kind_of_cell, number, several, whole
 from unspool.studio.plain import plain
 
-CELLS = ["elman", "lstm", "gru"]
+LARGEST = 256  # numbers in all states of a cell
 SCALES = (0.5, 0.75, 1.0, 1.5, 2.0)  # of the point at which norms stay about the same
 
 
@@ -37,6 +37,12 @@ def flow_of(which: str, how: dict[str, Any]) -> dict[str, Any]:
     how = {name: value for name, value in how.items() if name != "keep"}
     try:
         kind = kind_of_cell(which)
+        size = len(kind.equations.states) * how["hidden_size"]
+        if size > LARGEST:
+            raise ValueError(
+                f"its states have {size} numbers, and Jacobians of more than {LARGEST} take too "
+                "long: choose fewer units"
+            )
         kind = kind if keep is None else kind.with_init(keep_bias(keep))
         (found,) = gradient_flow([kind], **how)
     except ValueError as error:

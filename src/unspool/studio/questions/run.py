@@ -4,9 +4,9 @@ from inspect import cleandoc
 from typing import Any
 
 from unspool.cells import named
-from unspool.cells.cell import Bound, Cell
+from unspool.cells.cell import Cell
 from unspool.inspect.properties import PROPERTIES
-from unspool.inspect.watch import Layer, in_words
+from unspool.inspect.watch import Layer, in_words, lines_of
 from unspool.studio.desk import Desk
 from unspool.studio.params import Params
 from unspool.train.config import to_plain
@@ -27,12 +27,13 @@ def run(desk: Desk, params: Params) -> dict[str, Any]:
     config = desk.config
     settings = {k: v for k, v in to_plain(config).items() if isinstance(v, dict)}
     model = desk.model() if desk.trained else None
-    cell = getattr(config.model, "cell", "")
+    attends = getattr(config.model, "architecture", "recurrent") != "recurrent"
+    cell = "" if attends else config.model.cell
     views = ["training", *_views(config.task, model), "gradients", "cell"]
     return {
         "name": desk.folder.resolve().name,
         "task": config.task,
-        "cell": cell if cell in named() else "your own" if cell else "",
+        "cell": cell if cell in named() else "your own" if cell else "transformer",
         "equations": cleandoc(named()[cell].equations.text if cell in named() else cell),
         "trained": model is not None,
         "parameters": 0 if model is None else sum(p.numel() for p in model.parameters()),
@@ -64,13 +65,8 @@ def layers_of(model: Any) -> list[Layer]:
     found = []
     for name, module in model.named_modules():
         if isinstance(module, Cell):
-            found.append(Layer(name, in_words(name), sizes_of(module.bind())))
+            found.append(Layer(name, in_words(name), lines_of(module)))
     return found
-
-
-def sizes_of(bound: Bound) -> dict[str, int]:
-    carried = bound.equations.carried
-    return {name: bound.size(carried.get(name, name)) for name in bound.equations.recordable}
 
 
 def layer_plain(layer: Layer) -> dict[str, Any]:

@@ -29,6 +29,7 @@ def text_read(desk: Desk, params: Params) -> dict[str, Any]:
     if not given.strip():
         raise ValueError("there is nothing to read: type or paste a text")
     reading = desk.reading(given, kind)
+    check_not_empty(reading)
     followed = len(reading.symbols) <= GRADIENTS
     layers = []
     for layer in reading.layers:
@@ -47,18 +48,24 @@ def text_read(desk: Desk, params: Params) -> dict[str, Any]:
     }
 
 
+def check_not_empty(reading: Reading) -> None:
+    if not reading.symbols:
+        raise ValueError("there is no symbol in this text that the model reads: write some more")
+
+
 def values_of(desk: Desk, params: Params) -> Tensor:
     """The line that the question names at every symbol of its text, (N, n)."""
     given, kind = text(params, "text"), text(params, "kind")
     layer, line = whole(params, "layer", 0, 0, 1000), text(params, "line", "h")
 
     def make() -> Tensor:
+        check_not_empty(desk.reading(given, kind))
         if line.startswith(GRADIENT):
             reading = desk.reading(given, kind, gradients=True)
             return reading.gradient(layer, line.removeprefix(GRADIENT))
         return desk.reading(given, kind).values(layer, line)
 
-    return desk.keep(("values", given, kind, layer, line), make)
+    return desk.keep(("values", given, kind, layer, line), make, large=True)
 
 
 def unit(desk: Desk, params: Params) -> dict[str, Any]:
@@ -80,7 +87,7 @@ def neighbours(desk: Desk, params: Params) -> dict[str, Any]:
         raise ValueError("neighbours are looked for among values, not gradients: choose a line")
     held = corpus(desk, kind)
     layer = whole(params, "layer", 0, 0, 1000)
-    states = desk.keep(("held", kind, layer, line), lambda: held.values(layer, line))
+    states = desk.keep(("held", kind, layer, line), lambda: held.values(layer, line), large=True)
     found = []
     for at, distance in nearest(states, query, 8):
         other, (start, end) = held.place(at)
@@ -99,8 +106,10 @@ def trajectory(desk: Desk, params: Params) -> dict[str, Any]:
     values = values_of(desk, params)
     found = principal(values)
     layer, line = whole(params, "layer", 0, 0, 1000), text(params, "line", "h")
-    reading = desk.reading(text(params, "text"), text(params, "kind"))
-    fixed = desk.keep(("fixed", layer, line), lambda: _fixed(desk, reading, layer, line))
+    given, kind = text(params, "text"), text(params, "kind")
+    reading = desk.reading(given, kind)
+    key = ("fixed", given, kind, layer, line)
+    fixed = desk.keep(key, lambda: _fixed(desk, reading, layer, line))
     return {
         "points": plain(found.points),
         "explained": plain(found.explained, 4),

@@ -7,6 +7,8 @@ from typing import Any
 from unspool.studio.desk import Desk
 from unspool.studio.params import Params, whole
 from unspool.train.log import METRICS
+from unspool.train.runs import CONFIG
+from unspool.train.settings import Training
 
 MOST = 20_000  # points of a curve; of a longer log every so many
 COLUMNS = ("step", "loss", "gradient_norm", "lr")
@@ -20,7 +22,7 @@ def training(desk: Desk, params: Params) -> dict[str, Any]:
     restarted = since > len(data) or data[since - 1 : since] not in (b"", b"\n")
     since = 0 if restarted else since
     whole_lines = data[since : data.rfind(b"\n") + 1]
-    lines = [json.loads(line) for line in whole_lines.splitlines()]
+    lines = [json.loads(line) for line in whole_lines.splitlines() if _sound(line)]
     steps = [line for line in lines if "loss" in line]
     steps = steps[:: len(steps) // MOST + 1]
     epochs = [line for line in lines if "mean_loss" in line]
@@ -30,14 +32,27 @@ def training(desk: Desk, params: Params) -> dict[str, Any]:
         "steps": {name: [line.get(name) for line in steps] for name in COLUMNS},
         "epochs": epochs,
         "wanted": config.train.epochs,
-        "finished": _finished(data, config.train.epochs),
-        "quiet": time.time() - path.stat().st_mtime if data else 0.0,
+        "finished": _finished(data, config.train),
+        "quiet": time.time() - (path if data else desk.folder / CONFIG).stat().st_mtime,
+        "every": config.train.log_every,
         "clip": config.train.clip,
     }
 
 
-def _finished(data: bytes, wanted: int) -> bool:
-    """The last line is the end of the last epoch."""
-    lines = data[: data.rfind(b"\n") + 1].splitlines()
-    last = json.loads(lines[-1]) if lines else {}
-    return "mean_loss" in last and last["epoch"] >= wanted
+def _sound(line: bytes) -> bool:
+    """A disk that ran full, or a crash, may have left half a line in the middle."""
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _finished(data: bytes, settings: Training) -> bool:
+    """The last line is the end of the last epoch, or of the one that patience ended with."""
+    lines = [json.loads(line) for line in data.splitlines() if _sound(line)]
+    epochs = [line for line in lines if "mean_loss" in line]
+    if not epochs or lines[-1] is not epochs[-1]:
+        return False
+    waited = epochs[-settings.patience :] if settings.patience else []
+    stalled = len(waited) == settings.patience > 0 and not any(one["best"] for one in waited)
+    return stalled or epochs[-1]["epoch"] >= settings.epochs

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from unspool.inspect.properties import PROPERTIES, labels_of
+from unspool.inspect.reading import spans_of
 from unspool.inspect.units import Found, search
 from unspool.models import Translator
-from unspool.studio.corpus import Corpus, corpus, spans
+from unspool.studio.corpus import Corpus, corpus
 from unspool.studio.desk import Desk
 from unspool.studio.jobs import Job
 from unspool.studio.params import Params, text
@@ -29,17 +30,19 @@ def units(desk: Desk, params: Params) -> dict[str, Any]:
 def look(desk: Desk, kind: str, job: Job) -> dict[str, Any]:
     held = corpus(desk, kind)
     labels = held.labels() | own_labels(desk, held)
-    size = sum(len(reading.symbols) for reading in held.readings)
-    so_far = {"units": [], "skipped": [], "excerpt": "", "symbols": size}
-    result = search(
-        held.recorded(), labels, progress=lambda done: job.show({"progress": done} | so_far)
-    )
+    so_far = {"units": [], "skipped": [], "excerpt": "", "symbols": held.size}
+
+    def progress(done: float) -> None:
+        job.shown = {"progress": done} | so_far
+
+    result = search(held.recorded(), labels, progress=progress)
+    titles = [layer.title for layer in held.readings[0].layers]
     return {
         "progress": 1.0,
-        "units": [unit_plain(found) for found in result.found],
+        "units": [unit_plain(found, titles) for found in result.found],
         "skipped": result.skipped,
         "excerpt": excerpt(held),
-        "symbols": size,
+        "symbols": held.size,
     }
 
 
@@ -52,27 +55,29 @@ def usual_kind(desk: Desk) -> str:
 
 def own_labels(desk: Desk, held: Corpus) -> dict[str, np.ndarray]:
     """The user's, one for each character of the text that was given, or for each symbol."""
-    if desk.labels is None:
+    if desk.labels is None or desk.text is None:
         return {}
-    symbols = spans(held.readings[0])
-    size = len(held.texts[0])
-    if len(desk.labels) >= size and len(held.texts) == 1:
-        return {OWN: np.array([desk.labels[start] for start, _ in symbols])}
-    if len(desk.labels) == len(symbols) and len(held.texts) == 1:
-        return {OWN: np.array(desk.labels)}
-    raise ValueError(
-        f"there are {len(desk.labels):,} labels for a text of {size:,} characters and "
-        f"{len(symbols):,} symbols: give one for each character, or for each symbol"
-    )
+    symbols = spans_of(desk.model(), desk.text)
+    if len(desk.labels) == len(desk.text):
+        values = np.array(desk.labels)[[start for start, _ in symbols]]
+    elif len(desk.labels) == len(symbols):
+        values = np.array(desk.labels)
+    else:
+        raise ValueError(
+            f"there are {len(desk.labels):,} labels for a text of {len(desk.text):,} characters "
+            f"and {len(symbols):,} symbols: give one for each character, or for each symbol"
+        )
+    return {OWN: values[: held.size]}  # of a long text the beginning is searched
 
 
-def unit_plain(found: Found) -> dict[str, Any]:
+def unit_plain(found: Found, titles: list[str]) -> dict[str, Any]:
     known = PROPERTIES.get(found.property)
     return {
         "property": found.property,
         "title": known.title if known else found.property,
         "kind": "auc" if found.kind == "yes/no" else "rank",
         "layer": found.layer,
+        "where": titles[found.layer] if len(titles) > 1 else "",
         "line": found.line,
         "unit": found.unit,
         "score": found.score,
@@ -83,9 +88,9 @@ def unit_plain(found: Found) -> dict[str, Any]:
 
 def excerpt(held: Corpus) -> str:
     """Where most happens: whole lines of the half that did not choose the units."""
-    if len(held.texts) > 1:
-        return held.texts[-1][:SHOWN]
-    whole = held.texts[0]
+    whole = held.readings[-1].read.text
+    if len(held.readings) > 1:
+        return whole[:SHOWN]
     starts = [at + 1 for at in range(len(whole) // 2, len(whole) - SHOWN) if whole[at] == "\n"]
     if not starts:
         return whole[-SHOWN:]
@@ -107,6 +112,6 @@ def property_labels(desk: Desk, params: Params) -> dict[str, Any]:
     given, name = text(params, "text"), text(params, "property")
     if name not in PROPERTIES:
         raise ValueError(f"there is no property {name!r}; there are {', '.join(PROPERTIES)}")
-    reading = desk.reading(given, text(params, "kind"))
-    found = labels_of(given, spans(reading))[name]
+    read = desk.reading(given, text(params, "kind") or usual_kind(desk)).read
+    found = labels_of(read.text, read.spans)[name]
     return {"values": found.tolist(), "title": PROPERTIES[name].title}

@@ -46,7 +46,8 @@ export function RacePanel({ run, equations, broken }: { run: Run; equations: str
               names={names}
               chosen={wanted.against}
               onChange={(against) => change({ against: against.join(",") })}
-            />
+          most={7}
+        />
           </div>
           <div class="controls">
             <NumberField

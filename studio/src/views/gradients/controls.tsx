@@ -23,6 +23,7 @@ interface ControlsProps {
   change: (to: Partial<FlowLink>) => void;
 }
 
+const MOST = 8; // cells side by side
 const PAUSE = 400; // ms without a key before equations are asked about
 
 export function FlowControls({ run, link, change }: ControlsProps & { run: Run }) {
@@ -33,6 +34,7 @@ export function FlowControls({ run, link, change }: ControlsProps & { run: Run }
           label="Cells"
           names={run.cells.map(({ name }) => name)}
           chosen={listed(link.cells)}
+          most={link.own.trim() === "" ? MOST : MOST - 1}
           onChange={(cells) => change({ cells: cells.join(",") })}
         />
       </div>

@@ -78,7 +78,7 @@ function told(symbols: string[], values: Num[] | null, index: number): string {
   if (symbol === undefined) return "Point at a symbol, or move with the arrow keys.";
   const value = values?.[index];
   const number = value === undefined ? "" : `: ${value === null ? "no number" : short(value)}`;
-  return `${index + 1} of ${symbols.length}, ${visible(symbol)}${number}`;
+  return `${index + 1} of ${symbols.length}, \u2068${visible(symbol)}\u2069${number}`; // its script may run the other way
 }
 
 function Cursor({ place, index }: { place: Layout; index: number }) {

@@ -2,8 +2,8 @@
 
 import type { Choice } from "./shown";
 import type { Mode, TextState } from "./state";
-import { Field } from "../../parts/field";
 import { Select } from "../../parts/select";
+import { NumberField } from "../number";
 
 const MODES: Record<Mode, string> = {
   unit: "one unit",
@@ -63,20 +63,15 @@ function UnitControls({ state, choice }: { state: TextState; choice: Choice }) {
           options={choice.units.map((unit) => ({ value: String(unit), label: String(unit) }))}
         />
       ) : (
-        <Field label={`Unit, 0 to ${size - 1}`}>
-          <input
-            type="number"
-            min={0}
-            max={size - 1}
-            step={1}
-            value={choice.unit}
-            data-role="unit"
-            onInput={(event) => {
-              const unit = event.currentTarget.valueAsNumber;
-              if (Number.isInteger(unit) && unit >= 0 && unit < size) change({ unit });
-            }}
-          />
-        </Field>
+        <NumberField
+          label={`Unit, 0 to ${size - 1}`}
+          value={choice.unit}
+          low={0}
+          high={size - 1}
+          whole
+          role="unit"
+          onChange={(unit) => change({ unit })}
+        />
       )}
     </>
   );

@@ -1,6 +1,6 @@
 /** Units that follow a property of the text, found on text that they were not chosen on. */
 
-import type { FoundUnit, Layer } from "../../answers";
+import type { FoundUnit} from "../../answers";
 import { frozen, offers } from "../../ask";
 import { short } from "../../charts/scale";
 import { Notice } from "../../parts/notice";
@@ -12,7 +12,7 @@ const NOTE =
   "Each unit is chosen on one half of a held-out text and scored on the other. " +
   "Chance is the best score that the same search finds with the labels shifted.";
 
-export function Found({ state, layers }: { state: TextState; layers: Layer[] }) {
+export function Found({ state }: { state: TextState }) {
   const { search, link, change } = state;
   const { answer, error } = search;
   if (!answer && !error && !search.waiting) {
@@ -33,7 +33,7 @@ export function Found({ state, layers }: { state: TextState; layers: Layer[] }) 
       )}
       {!error && (!answer || !answer.done) && <Searching progress={answer?.progress ?? 0} />}
       {answer && answer.units.length > 0 && (
-        <FoundTable units={answer.units} layers={layers} chosen={link} onChoose={state.setUnit} />
+        <FoundTable units={answer.units} chosen={link} onChoose={state.setUnit} />
       )}
       {answer?.done && answer.units.length === 0 && (
         <Notice kind="empty" title="No unit was found">
@@ -67,12 +67,11 @@ function Searching({ progress }: { progress: number }) {
 
 interface TableProps {
   units: FoundUnit[];
-  layers: Layer[];
   chosen: { by: string; layer: number; line: string; unit: number };
   onChoose: (unit: FoundUnit) => void;
 }
 
-function FoundTable({ units, layers, chosen, onChoose }: TableProps) {
+function FoundTable({ units, chosen, onChoose }: TableProps) {
   const is = (unit: FoundUnit) =>
     chosen.by === "unit" && chosen.layer === unit.layer && chosen.line === unit.line && chosen.unit === unit.unit;
   return (
@@ -119,7 +118,7 @@ function FoundTable({ units, layers, chosen, onChoose }: TableProps) {
               </td>
               <td class="mono">
                 {unit.line} {unit.unit}
-                {layers.length > 1 ? `, ${layers[unit.layer]?.title ?? ""}` : ""}
+                {unit.where && `, ${unit.where}`}
               </td>
               <td>{measure(unit)}</td>
               <td class="mono number">{short(unit.score, 3)}</td>

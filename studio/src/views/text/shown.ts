@@ -118,6 +118,7 @@ function useAsked(state: TextState, read: TextRead | null, choice: Choice): Show
       values: values.answer?.values ?? null,
       scale: scaleOf(low, high),
       name: `${line}, unit ${unit}`,
+      note: line.startsWith("dL/d") ? "L is −log p of the text, or of the model's own answer" : "",
     };
   }
   if (mode === "property") {

@@ -31,10 +31,10 @@ const DEFAULTS = {
 };
 export type TextLink = typeof DEFAULTS;
 
-/** What a model may be told about a text: a class, or none; a translator's tag, always one. */
+/** What a model must be told about a text: a class, or a translator's tag. */
 export function kindsOf(run: Run): { value: string; label: string }[] {
   const named = (names: string[]) => names.map((name) => ({ value: name, label: name }));
-  return run.classes.length > 0 ? [{ value: "", label: "nothing" }, ...named(run.classes)] : named(run.tags);
+  return named(run.classes.length > 0 ? run.classes : run.tags);
 }
 
 /** Kept while the page is open, so that going to another view does not lose it. */

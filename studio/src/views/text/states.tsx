@@ -139,7 +139,8 @@ function FixedLegend({ fixed }: { fixed: Trajectory["fixed"] }) {
   if (kinds.length === 0)
     return (
       <p class="faint">
-        No fixed points to mark: they are looked for in small cells, of up to 64 numbers in all states.
+        No fixed points to mark: none was found from the states of this text. They are looked for in cells of up to 64
+        numbers in all states, for lines that are states.
       </p>
     );
   return (

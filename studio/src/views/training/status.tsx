@@ -5,16 +5,16 @@ import { frozen } from "../../ask";
 
 const STOPPED = 300; // seconds without a line
 
-export function Status({ training, name }: { training: Training; name: string }) {
+export function Status({ training }: { training: Training }) {
   return (
     <p class="status" data-role="status" role="status">
-      {words(training, name)}
+      {words(training)}
     </p>
   );
 }
 
-function words(training: Training, name: string): string {
-  const { epochs, wanted, finished, quiet } = training;
+function words(training: Training): string {
+  const { epochs, steps, wanted, finished, quiet } = training;
   const done = epochs.at(-1)?.epoch ?? 0;
   const best = epochs.findLast((epoch) => epoch.best);
   if (finished) {
@@ -23,9 +23,10 @@ function words(training: Training, name: string): string {
   }
   const at = `epoch ${Math.min(done + 1, wanted)} of ${wanted}`;
   if (frozen) return `Not finished when this report was made: ${at}.`;
+  const lines = epochs.length + steps.step.length;
+  if (lines === 0 && quiet < STOPPED) return `Begun ${ago(quiet)} ago: ${at}, no line in the log yet.`;
   if (quiet < STOPPED) return `Training: ${at}, last line ${ago(quiet)} ago.`;
-  const run = name ? `…/${name}` : "RUN";
-  return `Quiet for ${ago(quiet)} in ${at}: has it stopped? Resume with: unspool train --resume ${run}`;
+  return `Quiet for ${ago(quiet)} in ${at}. If it has stopped, go on with unspool train --resume and the run's folder.`;
 }
 
 function counted(count: number, what: string): string {

@@ -1,0 +1,20 @@
+"""Parameters that follow from a seed, wherever and whenever they are drawn."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+_one_at_a_time = threading.Lock()
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """What is drawn inside follows from the seed; afterwards the generator is as it was.
+
+    torch has one generator for all threads, so one block runs at a time.
+    """
+    with _one_at_a_time, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
