@@ -98,7 +98,7 @@ def test_planned_on_random_cells(text: str, seed: int, reverse: bool, lengths: A
     check_random_cell("planned", text, seed, reverse, list(lengths))
 
 
-@settings(max_examples=settings().max_examples // 4)  # each is compiled
+@settings(max_examples=settings().max_examples // 8)  # each is compiled
 @given(*DRAWN, st.booleans())
 def test_cpu_on_random_cells(
     text: str, seed: int, reverse: bool, lengths: Any, hoist: bool

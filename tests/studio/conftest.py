@@ -9,7 +9,15 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Route, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Dialog,
+    Page,
+    Route,
+    expect,
+    sync_playwright,
+)
 
 from tests.studio import runs
 from unspool.studio.app import Desk, make_app
@@ -20,6 +28,7 @@ from unspool.studio.params import UnknownQuestion
 from unspool.studio.server import HOST, listen, running
 
 LOCAL = ("file", "data", "blob", "about")
+expect.set_options(timeout=30_000)  # a busy machine is slow, and no reason to fail
 
 
 class StubDesk:

@@ -272,7 +272,7 @@ def test_every_view_of_every_task_fits_and_stays_quiet(
     page.emulate_media(color_scheme="dark" if dark else "light")
     link = studio(Answers(desk))
     for view in ask(desk, "run", {})["views"]:
-        for width in (760, 1280):
+        for width in (760, 1280)[: 1 if dark else 2]:
             page.set_viewport_size({"width": width, "height": 900})
             page.goto(f"{link}#/{view}")
             expect(page.locator(f'[data-view="{view}"]')).to_be_visible()

@@ -78,7 +78,7 @@ def make_guard(host: str, port: int, names: Sequence[str] = ()) -> Guard:
     if not names and host in ("", "0.0.0.0", "::"):
         raise ValueError(
             f"{host or 'no host'} stands for every address of this machine: say by which name or "
-            "address the studio will be called, such as its name in your network"
+            "address the studio will be called, such as its name in your network (--name)"
         )
     return Guard(tuple(map(_in_a_link, names or [host])), port, secrets.token_urlsafe(32))
 

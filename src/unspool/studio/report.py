@@ -140,11 +140,19 @@ def _readings(
             yield "property", {"text": text, "property": name}
         last = len(read["layers"]) - 1
         line = read["layers"][last]["lines"][0]["name"]
-        found = [(one["layer"], one["line"], one["unit"]) for one in units["units"]]
+        # The page opens on the first: the one that stands out most from what chance finds.
+        clearest = sorted(units["units"], key=_beyond_chance, reverse=True)
+        found = [(one["layer"], one["line"], one["unit"]) for one in clearest]
         for layer, line, unit in dict.fromkeys(found or [(last, line, k) for k in range(3)]):
             yield "unit", about | {"layer": layer, "line": line, "unit": unit}
         for layer, line in dict.fromkeys((layer, line) for layer, line, _ in found[:1]):
             yield "trajectory", about | {"layer": layer, "line": line}
+
+
+def _beyond_chance(unit: dict[str, Any]) -> float:
+    """How much more a unit follows its property than chance does; an AUC says nothing at 1/2."""
+    more = unit["score"] - unit["control"]
+    return 2 * more if unit["kind"] == "auc" else more
 
 
 def canonical(params: dict[str, Any]) -> str:

@@ -63,8 +63,8 @@ def listen(host: str, port: int | None) -> socket.socket:
         return _listen(host, port)
     except OSError as error:
         raise ValueError(
-            f"cannot listen at {host}, port {port}: {error.strerror or error}. Give another port, "
-            "or none: then any that is free is taken"
+            f"cannot listen at {host}, port {port}: {error.strerror or error}. Give an address of "
+            "this machine, and a port that is free, or none: then any is taken"
         ) from error
 
 
