@@ -56,7 +56,7 @@ class Stand:
         layers = [{"title": "layer 1", "lines": [{"name": "h", "size": SIZE}]}]
         if question == "run":
             about = {"name": "benchmark", "task": "lm", "trained": True, "views": ["text"]}
-            return ask(Desk(), "run", {}) | about | {"layers": layers, "examples": [self.text[:80]]}
+            return ask(Desk(), "run", {}) | about | {"examples": [self.text[:80]]}
         if question == "text":
             marks = {"marks": [], "answer": "", "layers": layers, "ranked": False}
             return {"symbols": list(params["text"])} | marks

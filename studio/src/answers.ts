@@ -11,7 +11,6 @@ export interface Run {
   trained: boolean; // there are weights to look into
   parameters: number;
   settings: Record<string, Record<string, unknown>>;
-  layers: Layer[];
   tags: string[]; // of a translator
   classes: string[]; // of a language model that is told a class
   examples: string[]; // texts to begin with

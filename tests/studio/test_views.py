@@ -90,8 +90,7 @@ def test_a_translation_is_the_recorded_search(page: Page, studio: Studio, desks:
         assert own["fate"] == node.fate
         assert float(own["score"]) == node.score
         assert float(own["total"]) == node.total
-    model = us.load(desk.folder)
-    (answer,) = [ask(desk, "translate", {"text": text, "width": 5, "nbest": 3})]
+    answer = ask(desk, "translate", {"text": text, "width": 5, "nbest": 3})
     cells = page.locator('[data-role="alignment"] [data-row][data-column]')
     values = torch.tensor(numbers(cells), dtype=torch.float64)
     weights = torch.tensor(answer["best"][0]["weights"], dtype=torch.float64)
@@ -100,7 +99,6 @@ def test_a_translation_is_the_recorded_search(page: Page, studio: Studio, desks:
     assert len(answer["best"]) == 3
     for one in answer["best"]:
         expect(page.get_by_role("button", name=one["text"]).first).to_be_visible()
-    assert model.settings.attention != "none"
     assert page.locator("img").count() == 0  # the hostile token stayed text
 
 
@@ -187,8 +185,9 @@ def test_ranks_candidates_and_discovered_units(page: Page, studio: Studio, desks
     page.locator('[data-role="colour-controls"]').get_by_label("Colour by").select_option("rank")
     counts = page.locator('[data-role="rank-count"]')
     expect(page.get_by_text("bits a symbol on average")).to_be_visible()
-    wanted = ask(desk, "ranks", {"text": runs.SOURCE, "kind": ""})
-    assert sum(numbers(counts)) == len(runs.SOURCE)
+    rank = ask(desk, "ranks", {"text": runs.SOURCE, "kind": ""})["rank"]
+    limits = [sum(one <= limit for one in rank) for limit in (10, 100, 1000, 10**9)]
+    assert numbers(counts) == [a - b for a, b in zip(limits, [0, *limits], strict=False)]
     box = page.locator('[data-role="coloured"]')
     box.focus()
     box.press("Home")
@@ -207,7 +206,6 @@ def test_ranks_candidates_and_discovered_units(page: Page, studio: Studio, desks
     assert numbers(units) == [one["score"] for one in found]
     units.first.click()
     expect(page.locator('[data-role="unit"]')).to_have_value(str(found[0]["unit"]))
-    assert wanted["bits"] > 0
 
 
 def test_gradients_side_by_side(page: Page, studio: Studio) -> None:

@@ -14,7 +14,7 @@ from unspool.cli.app import Json, app
 from unspool.data.files import read_text
 from unspool.metrics import bits_per_character, perplexity
 from unspool.models.language_model import LanguageModel
-from unspool.models.speak import Score, Wish, generate, score
+from unspool.models.speak import Score, Wish, generate, parts, score
 from unspool.train import load
 from unspool.train.runs import load_config
 from unspool.train.tasks import Config, find_task
@@ -157,13 +157,8 @@ def score_command(
         print(f"{name:<24} {value:.4f}" if isinstance(value, float) else f"{name:<24} {value}")
 
 
-def _parts(model: LanguageModel, text: str) -> list[str]:
-    """A model of lines reads each line by itself."""
-    return [line for line in text.split("\n") if line] if model.settings.lines else [text]
-
-
 def _scored(model: LanguageModel, text: str, kind: str | None) -> Iterator[Score]:
-    for part in _parts(model, text):
+    for _, part in parts(model, text):
         yield from score(model, part, kind)
 
 

@@ -5,12 +5,11 @@ Gehrmann, Strobelt and Rush 2019).
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from unspool.models.language_model import LanguageModel
-from unspool.models.speak import Score, predictions, score
+from unspool.models.speak import Score, parts, predictions, score
 from unspool.text import SPECIALS, START
 
 LIMITS = (1, 10, 100, 1000)
@@ -86,7 +85,7 @@ def token_ranks(model: Any, text: str, kind: str | None = None) -> Ranks:
     """
     _check(model)
     found: list[Score] = []
-    for start, part in _parts(model, text):
+    for start, part in parts(model, text):
         scores = score(model, part, kind)
         found += [replace(one, start=one.start + start, end=one.end + start) for one in scores]
     return Ranks(found)
@@ -118,18 +117,9 @@ def _check(model: Any) -> None:
         )
 
 
-def _parts(model: LanguageModel, text: str) -> Iterator[tuple[int, str]]:
-    """What is read by itself, and where it begins: the text, or each line that is not empty."""
-    start = 0
-    for part in text.split("\n") if model.settings.lines else [text]:
-        if part:
-            yield start, part
-        start += len(part) + 1
-
-
 def _before(model: LanguageModel, text: str, position: int) -> list[int]:
     """The ids that are read before the symbol at this position."""
-    rows = [model.codec.encode(part) for _, part in _parts(model, text)] or [[]]
+    rows = [model.codec.encode(part) for _, part in parts(model, text)] or [[]]
     size = sum(map(len, rows))
     if not 0 <= position <= size:
         raise ValueError(

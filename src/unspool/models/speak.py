@@ -97,6 +97,15 @@ def generate(model: LanguageModel, wish: Wish) -> list[str]:
     return [wish.prompt + model.codec.decode([*start, *t])[head:] for t in said.tokens]
 
 
+def parts(model: LanguageModel, text: str) -> Iterator[tuple[int, str]]:
+    """What is read by itself, and where it begins: the text, or each line that is not empty."""
+    start = 0
+    for part in text.split("\n") if model.settings.lines else [text]:
+        if part:
+            yield start, part
+        start += len(part) + 1
+
+
 def score(model: LanguageModel, text: str, kind: str | None = None) -> list[Score]:
     """Every symbol of the text, given those before it; a model of lines scores END too."""
     ids = [START, *model.codec.encode(text), *([END] if model.settings.lines else [])]

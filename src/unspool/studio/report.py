@@ -44,16 +44,16 @@ def write_report(
     """Asks everything, and writes the file; `tell` hears what is being worked on."""
     if not path.parent.is_dir():
         raise ValueError(f"{path.parent} is no folder that a report could be written to: make it")
-    notes: list[str] = []
-    stored = gather(desk, texts, tell, notes)
+    stored, notes = gather(desk, texts, tell)
     write_durably(path, page_with(stored).encode("utf-8", "replace"))
     return Report(stored["answers"]["run {}"]["views"], notes)
 
 
 def gather(
-    desk: Desk, texts: Sequence[str], tell: Tell = lambda what: None, notes: list[str] | None = None
-) -> dict[str, Any]:
-    """Answers by question and params, and which params there are for each question."""
+    desk: Desk, texts: Sequence[str], tell: Tell = lambda what: None
+) -> tuple[dict[str, Any], list[str]]:
+    """Answers by question and params, with the params there are for each question; and notes."""
+    notes: list[str] = []
     answers: dict[str, Any] = {}
     offers: dict[str, list[dict[str, Any]]] = {}
     run = ask(desk, "run", {})
@@ -63,11 +63,11 @@ def gather(
         raise ValueError("a text to show the model on is empty: write something, or drop --text")
     if texts and not {"text", "translate"} & set(run["views"]):
         raise ValueError(f"{desk.folder} cannot read a text: it has no trained weights yet")
-    for question, params in questions(desk, run, texts, [] if notes is None else notes):
+    for question, params in questions(desk, run, texts, notes):
         tell(question)
         answers[f"{question} {canonical(params)}"] = finite(settled(desk, question, params))
         offers.setdefault(question, []).append(params)
-    return {"answers": answers, "offers": offers}
+    return {"answers": answers, "offers": offers}, notes
 
 
 def settled(desk: Desk, question: str, params: dict[str, Any]) -> Any:
@@ -129,24 +129,25 @@ def _readings(
 ) -> Iterator[Question]:
     """Every text by its discovered units, or where none was found by some unit of each state."""
     kind = (run["classes"] or run["tags"] or [""])[0]
+    followed = {one["property"] for one in units["units"]}
+    names = [one["name"] for one in run["properties"] if one["name"] in followed]
+    # The page opens on the first: the one that stands out most from what chance finds.
+    clearest = sorted(units["units"], key=_beyond_chance, reverse=True)
+    found = list(dict.fromkeys((one["layer"], one["line"], one["unit"]) for one in clearest))
     for text in dict.fromkeys(filter(str.strip, texts)):
         about = {"text": text, "kind": kind}
         read = ask(desk, "text", about)
         yield "text", about
         if read["ranked"]:
             yield "ranks", about
-        found = dict.fromkeys(one["property"] for one in units["units"])
-        for name in (one["name"] for one in run["properties"] if one["name"] in found):
+        for name in names:
             yield "property", {"text": text, "property": name}
         last = len(read["layers"]) - 1
-        line = read["layers"][last]["lines"][0]["name"]
-        # The page opens on the first: the one that stands out most from what chance finds.
-        clearest = sorted(units["units"], key=_beyond_chance, reverse=True)
-        found = [(one["layer"], one["line"], one["unit"]) for one in clearest]
-        for layer, line, unit in dict.fromkeys(found or [(last, line, k) for k in range(3)]):
+        some = [(last, read["layers"][last]["lines"][0]["name"], unit) for unit in range(3)]
+        for layer, line, unit in found or some:
             yield "unit", about | {"layer": layer, "line": line, "unit": unit}
-        for layer, line in dict.fromkeys((layer, line) for layer, line, _ in found[:1]):
-            yield "trajectory", about | {"layer": layer, "line": line}
+        layer, line, _ = (found or some)[0]
+        yield "trajectory", about | {"layer": layer, "line": line}
 
 
 def _beyond_chance(unit: dict[str, Any]) -> float:

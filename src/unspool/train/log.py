@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -196,8 +197,16 @@ class Log:
 
 def read_metrics(out: Path) -> list[dict[str, Any]]:
     """What a run has logged: steps have a "loss", epochs a "mean_loss" and "dev" scores."""
-    text = (out / METRICS).read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
+    return parse_metrics((out / METRICS).read_bytes())
+
+
+def parse_metrics(data: bytes) -> list[dict[str, Any]]:
+    """The lines of a log. A full disk or a crash may have left half a line: it is left out."""
+    found = []
+    for line in data.splitlines():
+        with suppress(ValueError):
+            found.append(json.loads(line))
+    return [line for line in found if isinstance(line, dict)]
 
 
 def _board(folder: Path) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 from unspool.cells import named
 from unspool.cells.cell import Cell
 from unspool.inspect.properties import PROPERTIES
-from unspool.inspect.watch import Layer, in_words, lines_of
+from unspool.inspect.watch import Layer
 from unspool.studio.desk import Desk
 from unspool.studio.params import Params
 from unspool.train.config import to_plain
@@ -38,7 +38,6 @@ def run(desk: Desk, params: Params) -> dict[str, Any]:
         "trained": model is not None,
         "parameters": 0 if model is None else sum(p.numel() for p in model.parameters()),
         "settings": settings,
-        "layers": [] if model is None else [layer_plain(layer) for layer in layers_of(model)],
         "tags": getattr(model, "tags", []) if config.task == "translate" else [],
         "classes": getattr(model, "classes", [])[1:],
         "examples": [] if model is None else desk.keep("examples", lambda: examples(desk)),
@@ -48,7 +47,7 @@ def run(desk: Desk, params: Params) -> dict[str, Any]:
 
 EMPTY: dict[str, Any] = {
     "name": "", "task": "", "cell": "", "equations": "", "trained": False, "parameters": 0,
-    "settings": {}, "layers": [], "tags": [], "classes": [], "examples": [],
+    "settings": {}, "tags": [], "classes": [], "examples": [],
     "views": ["gradients", "cell"],
 }  # fmt: skip
 
@@ -58,15 +57,6 @@ def _views(task: str, model: Any) -> list[str]:
         return []
     text = ["text"] if any(isinstance(module, Cell) for module in model.modules()) else []
     return ["translate", *text] if task == "translate" else text
-
-
-def layers_of(model: Any) -> list[Layer]:
-    """Every cell of the model, whether or not a text reaches it."""
-    found = []
-    for name, module in model.named_modules():
-        if isinstance(module, Cell):
-            found.append(Layer(name, in_words(name), lines_of(module)))
-    return found
 
 
 def layer_plain(layer: Layer) -> dict[str, Any]:

@@ -1,12 +1,11 @@
 """How training goes, or went: what metrics.jsonl has, from where the page has read it."""
 
-import json
 import time
 from typing import Any
 
 from unspool.studio.desk import Desk
 from unspool.studio.params import Params, whole
-from unspool.train.log import METRICS
+from unspool.train.log import METRICS, parse_metrics
 from unspool.train.runs import CONFIG
 from unspool.train.settings import Training
 
@@ -22,7 +21,7 @@ def training(desk: Desk, params: Params) -> dict[str, Any]:
     restarted = since > len(data) or data[since - 1 : since] not in (b"", b"\n")
     since = 0 if restarted else since
     whole_lines = data[since : data.rfind(b"\n") + 1]
-    lines = [json.loads(line) for line in whole_lines.splitlines() if _sound(line)]
+    lines = parse_metrics(whole_lines)
     steps = [line for line in lines if "loss" in line]
     steps = steps[:: len(steps) // MOST + 1]
     epochs = [line for line in lines if "mean_loss" in line]
@@ -39,17 +38,9 @@ def training(desk: Desk, params: Params) -> dict[str, Any]:
     }
 
 
-def _sound(line: bytes) -> bool:
-    """A disk that ran full, or a crash, may have left half a line in the middle."""
-    try:
-        return isinstance(json.loads(line), dict)
-    except ValueError:
-        return False
-
-
 def _finished(data: bytes, settings: Training) -> bool:
     """The last line is the end of the last epoch, or of the one that patience ended with."""
-    lines = [json.loads(line) for line in data.splitlines() if _sound(line)]
+    lines = parse_metrics(data)
     epochs = [line for line in lines if "mean_loss" in line]
     if not epochs or lines[-1] is not epochs[-1]:
         return False
