@@ -2,13 +2,17 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: demo test check format clean
+.PHONY: demo test test-gpu check format clean
 
 demo: .venv/ready
 	@$(BIN)/unspool demo
 
 test: check
 	$(BIN)/pytest
+
+# On a CUDA machine, with the Python that has torch and Triton there: nothing is installed.
+test-gpu:
+	PYTHONPATH=src:. TRITON_INTERPRET=0 $(PYTHON) -m tests.gpu
 
 check: .venv/ready
 	$(BIN)/ruff check .

@@ -9,6 +9,8 @@ each round, and the table shows the median ratio with its spread. Above 1 is fas
 With --budget each cell is compared with our own LSTM, by the share of its multiplications. With
 --step a single step of one row is timed, against torch.nn's cells.
 
+With --device cuda it is cells_cuda.py that runs, with options of its own (--device cuda --help).
+
 torchrecurrent and jax come from PyPI, if they are asked for.
 """
 
@@ -31,8 +33,16 @@ SHAPES = "50x1x64,200x1x512,1000x4x32,50x16x128,100x32x256,35x20x650,50x64x512" 
 
 
 def main() -> None:
+    where = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    where.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    chosen, rest = where.parse_known_args()
+    if chosen.device == "cuda":
+        import cells_cuda  # which imports this file
+
+        cells_cuda.main([*rest, "--device", "cuda"])
+        return
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter, parents=[where]
     )
     parser.add_argument("--cells", default="lstm,gru_after,elman", help="names, or 'all'")
     parser.add_argument("--shapes", default=SHAPES, help="T x B x H, comma between; input = H")

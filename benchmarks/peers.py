@@ -37,10 +37,8 @@ def torchrecurrent(name: str, T: int, B: int, H: int) -> dict[str, speed.Layer]:
     return {"torchrecurrent": lambda xs: layer(xs)[0]}
 
 
-def jax_scan(name: str, T: int, B: int, H: int) -> dict[str, Callable[[torch.Tensor], Any]]:
-    """JAX's jitted scan of an LSTM, its input product taken before the loop as ours is."""
-    if name != "lstm":
-        return {}
+def jax_lstm(T: int, B: int, H: int, dtype: str = "float32") -> tuple[Any, Any, Any]:
+    """A scan of an LSTM, its input product taken before the loop as ours is; weights; inputs."""
     import jax  # pyright: ignore[reportMissingImports]
     import jax.numpy as jnp  # pyright: ignore[reportMissingImports]
 
@@ -55,17 +53,26 @@ def jax_scan(name: str, T: int, B: int, H: int) -> dict[str, Callable[[torch.Ten
             h = jax.nn.sigmoid(o) * jnp.tanh(c)
             return (h, c), h
 
-        zeros = jnp.zeros((B, H))
+        zeros = jnp.zeros((B, H), dtype)
         return jax.lax.scan(step, (zeros, zeros), inputs)[1]
 
     keys = jax.random.split(jax.random.PRNGKey(0), 3)
     scale = H**-0.5
     parameters = (
-        jax.random.normal(keys[0], (H, 4 * H)) * scale,
-        jax.random.normal(keys[1], (H, 4 * H)) * scale,
-        jnp.zeros(4 * H),
+        jax.random.normal(keys[0], (H, 4 * H), dtype) * scale,
+        jax.random.normal(keys[1], (H, 4 * H), dtype) * scale,
+        jnp.zeros(4 * H, dtype),
     )
-    xs = jax.random.normal(keys[2], (T, B, H))
+    return run, parameters, jax.random.normal(keys[2], (T, B, H), dtype)
+
+
+def jax_scan(name: str, T: int, B: int, H: int) -> dict[str, Callable[[torch.Tensor], Any]]:
+    """JAX's jitted scan of an LSTM."""
+    if name != "lstm":
+        return {}
+    import jax  # pyright: ignore[reportMissingImports]
+
+    run, parameters, xs = jax_lstm(T, B, H)
     forward = jax.jit(run)
     both = jax.jit(jax.grad(lambda parameters, xs: run(parameters, xs).sum(), argnums=(0, 1)))
 

@@ -6,7 +6,12 @@ import torch
 from hypothesis import settings
 
 # Kernels that tests compile stay out of the user's own cache, and are kept from run to run.
-os.environ["XDG_CACHE_HOME"] = str(Path(__file__).parent.parent / ".cache")
+CACHE = Path(__file__).parent.parent / ".cache"
+os.environ["XDG_CACHE_HOME"] = str(CACHE)
+os.environ["TRITON_CACHE_DIR"] = str(CACHE / "triton")
+
+# Kernels for a GPU are interpreted here, which Triton must know when it loads.
+os.environ.setdefault("TRITON_INTERPRET", "1")
 
 torch.set_num_threads(1)  # tests run side by side, one process a core
 

@@ -16,7 +16,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from unspool.cells.cell import Bound
 from unspool.cells.state import state_type
-from unspool.engine import unfold
+from unspool.engine import unfold_directions
 from unspool.equations.roles import equations
 
 
@@ -190,13 +190,13 @@ class _TorchLayer(nn.Module):
         for layer in range(self.num_layers):
             if layer:
                 xs = nn.functional.dropout(xs, self.dropout, self.training)
-            outputs = []
-            for direction in range(self.directions):
-                start = None if state is None else [value[len(ends)] for value in state]
-                cell = self.bind(layer, direction)
-                ys, end = unfold(cell, xs, start, lengths=lengths, reverse=direction == 1)
-                outputs.append(ys)
-                ends.append(end)
+            sides = range(self.directions)
+            cells = [self.bind(layer, direction) for direction in sides]
+            at = layer * self.directions
+            starts = [state and [value[at + direction] for value in state] for direction in sides]
+            found = unfold_directions(cells, xs, starts, masks=[None] * 2, lengths=lengths)
+            outputs = [ys for ys, _ in found]
+            ends += [end for _, end in found]
             xs = torch.cat(outputs, -1) if self.bidirectional else outputs[0]
         return xs, tuple(torch.stack(values) for values in zip(*ends, strict=True))
 

@@ -217,6 +217,7 @@ def test_without_a_compiler_the_plan_runs_and_says_so_once(monkeypatch: pytest.M
     with pytest.raises(ValueError, match="the cpu backend cannot run this cell: no C compiler"):
         us.unfold(cell, xs, backend="cpu")
     forward_program.cache_clear()
+    c_build._load.cache_clear()  # refusals are remembered too
 
 
 def test_what_no_kernel_is_written_for_runs_as_planned() -> None:

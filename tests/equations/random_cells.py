@@ -1,96 +1,12 @@
-"""Random cells, as text: every operator and function, every way to share a name."""
+"""Random cells, drawn by hypothesis."""
 
 from hypothesis import strategies as st
 
-SAFE = {  # forms that stay finite and differentiable whatever they are given
-    "log": "log(1 + ({})**2)",
-    "sqrt": "sqrt(0.5 + ({})**2)",
-    "exp": "exp(tanh({}))",
-    "softplus": "softplus({})",
-    "sigmoid": "sigmoid({})",
-    "tanh": "tanh({})",
-    "relu": "relu({})",
-    "abs": "abs({})",
-    "sin": "sin({})",
-    "cos": "cos({})",
-    "layer_norm": "layer_norm({})",
-    "power": "tanh({})**3",
-    "inverse": "(1 + ({})**2)**-1.5",
-    "neg": "-({})",
-    "half": "0.5 * ({})",
-    "one_minus": "1 - ({})",
-}
-PAIRS = ("({}) + ({})", "({}) - ({})", "({}) * ({})", "({}) / (1 + ({})**2)")
-PAIRS += ("minimum({}, {})", "maximum({}, {})", "maximum({}, {}) - 0.25")
-SIZES = ("input", "hidden", "extra")
+from tests.equations.random_text import SIZES, random_cell
+
+__all__ = ["SIZES", "cells"]
 
 
 @st.composite
 def cells(draw: st.DrawFn) -> str:
-    """The text of a cell with sizes input, hidden and, in most, extra."""
-    known: dict[str, list[str]] = {size: [] for size in SIZES}
-    known["input"].append("x")
-    states = draw(st.lists(st.sampled_from(["h", "c", "s"]), min_size=1, max_size=3, unique=True))
-    sizes = {state: draw(st.sampled_from(["hidden", "hidden", "extra"])) for state in states}
-    for state, size in sizes.items():
-        known[size].append(state)
-    parameters = 0
-    matrices: dict[tuple[str, str], list[str]] = {}
-
-    def fresh(kind: str) -> str:
-        nonlocal parameters
-        parameters += 1
-        return f"{kind}{parameters}"
-
-    def vector(size: str, depth: int) -> str:
-        leaves = known[size] + [fresh("b")]
-        if depth == 0:
-            return draw(st.sampled_from(leaves))
-        form = draw(st.sampled_from(["leaf", "one", "two", "product", "product", "sum"]))
-        if form == "leaf":
-            return draw(st.sampled_from(leaves))
-        if form == "one":
-            return SAFE[draw(st.sampled_from(sorted(SAFE)))].format(vector(size, depth - 1))
-        if form == "two":
-            pair = draw(st.sampled_from(PAIRS))
-            return pair.format(vector(size, depth - 1), vector(size, depth - 1))
-        if form == "sum":
-            return f"{product(size)} + {product(size)} - {product(size)} + {fresh('b')}"
-        return f"({product(size)})"
-
-    def product(size: str) -> str:
-        # an operand that starts with x or a state is never a constant
-        sources = {name: one for one in SIZES for name in known[one]}
-        operand = draw(st.sampled_from(sorted(sources)))
-        columns = sources[operand]
-        form = draw(st.sampled_from(["name", "nested", "concat", "times"]))
-        if form == "nested":
-            operand = f"tanh({fresh('M')} @ {operand})"
-            return f"{fresh('M')} @ {operand}"
-        if form == "concat":
-            other = draw(st.sampled_from(sorted(sources)))
-            operand = f"concat({operand}, {other})"
-            columns = f"{columns} and {sources[other]}"  # the other way round is another matrix
-        if form == "times":
-            operand = f"({operand} * {fresh('b')})"
-        return f"{matrix(size, columns)} @ {operand}"
-
-    def matrix(rows: str, columns: str) -> str:
-        """A new one, or one that stands elsewhere already."""
-        used = matrices.setdefault((rows, columns), [])
-        if not used or draw(st.booleans()):
-            used.append(fresh("M"))
-        return draw(st.sampled_from(used))
-
-    lines = [f"{state}: {size}" for state, size in sizes.items() if size == "extra"]
-    for number in range(draw(st.integers(0, 3))):
-        size = draw(st.sampled_from(SIZES))
-        lines += [f"v{number}: {size}", f"v{number} = {vector(size, 2)}"]
-        known[size].append(f"v{number}")
-    for state in states:
-        lines.append(f"{state}' = {vector(sizes[state], 3)}")
-        known[sizes[state]].append(state + "'")
-    if "h" not in states or draw(st.booleans()):
-        size = draw(st.sampled_from(SIZES))
-        lines += [f"y: {size}", f"y = {vector(size, 2)}"]
-    return "\n".join(lines)
+    return random_cell(lambda options: draw(st.sampled_from(options)))

@@ -3,10 +3,10 @@
 from unspool.engine.bptt import Gradients, bptt
 from unspool.engine.masks import Masks, draw_masks, expected_masks
 from unspool.engine.step import Stepper
-from unspool.engine.unfold import unfold
+from unspool.engine.unfold import unfold, unfold_directions
 from unspool.engine.watch import Seen, unwatched, watching
 
 __all__ = [
     "Gradients", "Masks", "Seen", "Stepper", "bptt", "draw_masks", "expected_masks", "unfold",
-    "unwatched", "watching",
+    "unfold_directions", "unwatched", "watching",
 ]  # fmt: skip

@@ -33,12 +33,19 @@ def in_func() -> bool:
     return torch._C._functorch.peek_interpreter_stack() is not None  # type: ignore[attr-defined]
 
 
+def is_training(call: Call) -> bool:
+    """Whether a gradient is asked for."""
+    assert isinstance(call.cell, Bound)
+    tensors = (call.xs, *call.state, *call.cell.tensors.values())
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+
+
 def unfold_with(backend: Any, call: Call) -> tuple[Tensor, Any, dict[str, Tensor]]:
     """Runs a module that has `forward` and `backward`."""
     assert isinstance(call.cell, Bound)
     backend = backend if call.xs.shape[0] * call.xs.shape[1] else planned  # nothing to be fast at
     tensors = [call.xs, *call.state, *call.cell.tensors.values()]
-    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+    if is_training(call):
         outputs: Sequence[Tensor] = _Unfold.apply(backend, call, *tensors)  # type: ignore[assignment]
     else:
         outputs = backend.forward(call, training=False)[0]
@@ -53,7 +60,7 @@ class _Unfold(torch.autograd.Function):
         outputs, saved = backend.forward(call, training=True)
         # torch holds what the backward pass reads, and nobody else: it notices when something is
         # changed in place, and what is left of a checkpointed call holds no memory
-        ctx.save_for_backward(*tensors, *saved.tensors, *_fixed(call))
+        ctx.save_for_backward(*tensors, *saved.tensors, *fixed(call))
         ctx.backend, ctx.rest = backend, saved.rest
         ctx.counts = len(tensors), len(tensors) + len(saved.tensors)
         ctx.call = call.on([None] * len(tensors))
@@ -65,26 +72,27 @@ class _Unfold(torch.autograd.Function):
         first, second = ctx.counts
         tensors, kept = everything[:first], everything[first:second]
         if torch.is_grad_enabled():  # a backward pass that is itself differentiated
-            return (None, None, *_through_reference(ctx.call, tensors, grads))
+            return (None, None, *through_reference(ctx.call, tensors, grads))
         call = ctx.call.on(tensors)
         wants_x = ctx.needs_input_grad[2]
         found = ctx.backend.backward(call, Saved(list(kept), ctx.rest), grads, wants_x)
         cell = ctx.call.cell
         names = ("x", *cell.equations.states, *cell.tensors)
         wanted = zip(names, tensors, ctx.needs_input_grad[2:], strict=True)
-        return (None, None, *(_of(found, n, t) if needed else None for n, t, needed in wanted))
+        shares = (gradient_of(found, n, t) if needed else None for n, t, needed in wanted)
+        return (None, None, *shares)
 
 
-def _fixed(call: Call) -> list[Tensor]:
+def fixed(call: Call) -> list[Tensor]:
     """What a call reads besides: lengths and masks."""
     return [t for t in (call.lengths, *masks_of(call)) if isinstance(t, Tensor)]
 
 
-def _of(found: dict[str, Tensor], name: str, tensor: Tensor) -> Tensor:
+def gradient_of(found: dict[str, Tensor], name: str, tensor: Tensor) -> Tensor:
     return found[name] if name in found else torch.zeros_like(tensor)
 
 
-def _through_reference(
+def through_reference(
     call: Call, tensors: Sequence[Tensor], grads: Sequence[Tensor]
 ) -> list[Tensor | None]:
     # views, so that the way from one input to another is not walked: that is torch's own to do

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from unspool.cells.cell import Bound
 from unspool.cells.state import make_state
-from unspool.engine import cpu, planned
+from unspool.engine import cpu, cuda, planned
 from unspool.engine.c_build import CannotBuild
 from unspool.engine.c_spec import CannotPrint
 from unspool.engine.call import Call, autocast_is_on, prepare
@@ -79,9 +79,15 @@ def unfold_op(*arguments: Any) -> list[Tensor]:
     call = given.call()
     backend = _backend(call, given.backend)
     outputs, saved = backend.forward(call, training)
-    if backend is planned:
+    if backend is not cpu:
         outputs = [output.clone() for output in outputs]  # own memory
-    return [*outputs, *(saved.tensors if training and backend is cpu else [])]
+    if not training or backend is planned:
+        return outputs
+    return [*outputs, *(saved.tensors if backend is cpu else map(_own, saved.tensors))]
+
+
+def _own(rows: Tensor) -> Tensor:
+    return rows.clone(memory_format=torch.contiguous_format)
 
 
 @unfold_op.register_fake
@@ -95,8 +101,13 @@ def _(*arguments: Any) -> list[Tensor]:
     found += [xs.new_empty(B, n) for n in cell.state_sizes.values()]
     names = [cell.equations.carried.get(name, name) for name in call.record]
     found += [xs.new_empty(T, B, cell.size(name)) for name in names]
-    if training and _backend(call, given.backend) is cpu:
+    backend = _backend(call, given.backend) if training else planned
+    if backend is cpu:
         found.append(xs.new_empty(cpu.layout_of(call).saved_length))
+    elif backend is cuda:
+        sizes = cuda.plan_of(call).sizes
+        rows = (sizes[name].value(cell.sizes) for name in cuda.kept(cuda.plan_of(call)))
+        found += [xs.new_empty(T * B, n) for n in rows]
     return found
 
 
@@ -109,8 +120,11 @@ def backward_op(*arguments: Any) -> list[Tensor]:
     """Gradients of xs, of each state, of each parameter."""
     *given, saved, grads = arguments
     call = Given(*given).call()
-    if saved:
+    if saved and cpu.takes(call):
         found = cpu.backward(call, Saved(saved, cpu.layout_of(call)), grads, True)
+    elif saved:
+        found = cuda.backward(call, Saved(saved, None), grads, True)
+        found = {name: gradient.clone() for name, gradient in found.items()}  # own memory
     else:
         again = planned.forward(call, training=True)[1]
         found = planned.backward(call, again, grads, True)
@@ -204,12 +218,21 @@ def _masked(tensor: Tensor, mask: Tensor | None) -> Tensor:
 
 def _backend(call: Call, backend: str) -> Any:
     """The kernels wherever they can run; else the planned loop, which runs anew backwards."""
-    if backend == "planned" or not cpu.takes(call) or not call.xs.numel():
+    found = cpu if cpu.takes(call) else cuda if cuda.takes(call) else planned
+    if backend == "planned" or not call.xs.numel():
+        return planned
+    if backend != "auto" and found is not {"cpu": cpu, "cuda": cuda}.get(backend):
+        where = f"{call.xs.dtype} on {call.xs.device.type}"
+        raise ValueError(f"the {backend} backend does not run {where}; backend='auto' does")
+    if found is planned:
         return planned
     try:
-        build_both(cpu.plan_of(call), call.xs.dtype, False)
+        if found is cpu:
+            build_both(cpu.plan_of(call), call.xs.dtype, False)
+        else:
+            cuda.print_both(call)
     except (CannotPrint, CannotBuild) as error:
-        if backend == "cpu":
-            raise ValueError(f"the cpu backend cannot run this cell: {error}") from None
+        if backend != "auto":
+            raise ValueError(f"the {backend} backend cannot run this cell: {error}") from None
         return planned
-    return cpu
+    return found

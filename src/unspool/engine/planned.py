@@ -34,6 +34,7 @@ class Stages:
     call: Call
     plan: Plan
     tensors: dict[str, Tensor]
+    compact: bool = True  # else rows past their end stay, and are zero where it matters
 
     @cached_property
     def bound(self) -> Bound:
@@ -50,7 +51,15 @@ class Stages:
 
     @cached_property
     def rows(self) -> Tensor | None:
-        return None if self.inside is None else self.inside.flatten().nonzero().flatten()
+        if self.inside is None or not self.compact:
+            return None
+        return self.inside.flatten().nonzero().flatten()
+
+    def cleared(self, flat: Tensor) -> Tensor:
+        """Rows (N, n) with zeros past each sequence's end, where they are not left out anyway."""
+        if self.inside is None or self.compact:
+            return flat
+        return torch.where(self.inside.flatten()[:, None], flat, flat.new_zeros(()))
 
     def size(self, name: str) -> int:
         return self.plan.sizes[name].value(self.bound.sizes)
@@ -87,13 +96,13 @@ class Stages:
         return rows | {k: self.flat(m) if isinstance(m, Tensor) else m for k, m in steps}
 
 
-def stages_of(call: Call) -> Stages:
+def stages_of(call: Call, compact: bool = True) -> Stages:
     assert isinstance(call.cell, Bound)
     plan = make_plan(call.cell.equations, call.record)
     tensors = dict(call.cell.tensors)
     for name, piece in plan.pieces.items():
         tensors[name] = piece.of(tensors[piece.matrix], call.cell.sizes)
-    return Stages(call, plan, tensors)
+    return Stages(call, plan, tensors, compact)
 
 
 class Runner:
@@ -313,7 +322,8 @@ def parameter_gradients(stages: Stages, flat: Mapping[str, Any]) -> dict[str, Te
     for name, expr in plan.sums.items():
         value = evaluate(expr, flat, stages.size_of)
         assert isinstance(value, Tensor)
-        receive(name, (value if value.dim() == 2 else value.expand(flat["rows"], -1)).sum(0))
+        value = value if value.dim() == 2 else value.expand(flat["rows"], -1)
+        receive(name, stages.cleared(value).sum(0))
     return found
 
 

@@ -102,7 +102,7 @@ def backward_program(plan: Plan, half: bool) -> Program:
     loop, eqs, flows = plan.backward, plan.equations, plan.flow()
     sums = {f"Σ{name}": Sum(f"Σ{name}", share) for name, share in plan.sums.items()}
     sizes = {**plan.sizes, **{f"Σ{name}": plan.sizes[name] for name in plan.sums}}
-    stay, move = _folded(plan)
+    stay, move = folded(plan)
     levels: list[tuple[Work, ...]] = [*loop.levels]
     levels[:1] = [(*move, *levels[0])] if levels else []
     # a sum is taken in the loop where all that it reads is at hand there
@@ -143,7 +143,7 @@ def backward_program(plan: Plan, half: bool) -> Program:
     return Program(spec)
 
 
-def _folded(plan: Plan) -> tuple[list[Item], list[Item]]:
+def folded(plan: Plan) -> tuple[list[Item], list[Item]]:
     """What runs before the backward loop, and element-wise lines that the loop takes in.
 
     `tanh(c')` is cheaper computed again in the loop than written and read.

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from unspool.cells.cell import Bound, Cell
-from unspool.engine import bf16, cpu, planned
-from unspool.engine.autograd import only_reference, unfold_with
+from unspool.engine import bf16, cpu, cuda, planned, trust
+from unspool.engine.autograd import is_training, only_reference, unfold_with
+from unspool.engine.both import unfold_both
 from unspool.engine.c_build import CannotBuild
 from unspool.engine.c_spec import CannotPrint
 from unspool.engine.call import Call, prepare, without_autocast
@@ -49,6 +50,16 @@ def unfold_bf16(call: Call) -> Unfolded:
     return _kernels(bf16, "bf16", call)
 
 
+def unfold_cuda(call: Call) -> Unfolded:
+    if only_reference(call) or not cuda.takes(call):
+        raise ValueError(
+            "the cuda backend runs equations in bfloat16, float16, float32 or float64 on a CUDA "
+            "device, outside torch.func and forward mode; backend='auto' falls back to the "
+            "reference for the rest"
+        )
+    return _kernels(cuda, "cuda", call)
+
+
 def _kernels(backend: Any, name: str, call: Call) -> Unfolded:
     try:
         return unfold_with(backend, call)
@@ -60,14 +71,35 @@ def unfold_auto(call: Call) -> Unfolded:
     """The fastest backend that can; it never fails for want of a compiler."""
     if only_reference(call):
         return unfold_reference(call)
-    if cpu.takes(call):
-        try:
+    try:
+        if cpu.takes(call):
             return unfold_with(cpu, call)
-        except CannotPrint:
-            pass  # the planned loop knows everything the language has
-        except CannotBuild as error:
-            say_once(str(error))
+        if cuda.takes(call) and call.xs.numel():
+            trust.earned([call], is_training(call))
+            return unfold_with(cuda, call)
+    except CannotPrint:
+        pass  # the planned loop knows everything the language has
+    except CannotBuild as error:
+        say_once(str(error))
     return unfold_planned(call)
+
+
+def _in_one_launch(calls: Sequence[Call], backend: str) -> list[Unfolded] | None:
+    """Two calls of one kind, side by side on a GPU; None where each goes its own way."""
+    if backend not in ("auto", "cuda") or not all(map(_runs_on_cuda, calls)):
+        return None
+    try:
+        if not cuda.alike(calls):
+            return None
+        if backend == "auto":
+            trust.earned(calls, any(map(is_training, calls)))
+        return unfold_both(calls)
+    except (CannotPrint, CannotBuild):
+        return None  # one alone may run where two do not, and says what is wrong where it does not
+
+
+def _runs_on_cuda(call: Call) -> bool:
+    return not only_reference(call) and cuda.takes(call) and bool(call.xs.numel())
 
 
 @lru_cache(maxsize=8)
@@ -81,6 +113,7 @@ BACKENDS: dict[str, Callable[[Call], Unfolded]] = {
     "planned": unfold_planned,
     "cpu": unfold_cpu,
     "bf16": unfold_bf16,
+    "cuda": unfold_cuda,
 }
 
 
@@ -129,3 +162,30 @@ def unfold(
         seen = note(Seen(cell, call.xs, call.state, call.lengths, reverse, masks, ys, last))
         ys, last = seen.ys, seen.last
     return (ys, last, recorded) if record else (ys, last)
+
+
+def unfold_directions(
+    cells: Sequence[Any],
+    xs: Tensor,
+    states: Sequence[Any],
+    *,
+    masks: Sequence[Masks | None],
+    lengths: Tensor | Sequence[int] | None = None,
+    backend: str = "auto",
+    record: Sequence[str] = (),
+    recompute: int | None = None,
+) -> list[Any]:
+    """What `unfold` gives for each cell, the second in reverse: in one launch where it can be."""
+    ways = list(zip(cells, states, masks, (False, True), strict=False))
+    alone = recompute is not None or torch.compiler.is_compiling() or is_watched()
+    if len(ways) == 2 and cuda.serves(xs.device) and not alone:
+        calls = [
+            prepare(c, xs, s, lengths=lengths, reverse=r, masks=m, record=record)
+            for c, s, m, r in ways
+        ]
+        with without_autocast(xs.device.type):
+            found = _in_one_launch(calls, backend)
+        if found is not None:
+            return [one if record else one[:2] for one in found]
+    how: dict[str, Any] = {"lengths": lengths, "record": record, "recompute": recompute}
+    return [unfold(c, xs, s, reverse=r, masks=m, backend=backend, **how) for c, s, m, r in ways]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from unspool.cells.cell import Cell
-from unspool.engine import Masks, Stepper, draw_masks, expected_masks, unfold
+from unspool.engine import Masks, Stepper, draw_masks, expected_masks, unfold_directions
 from unspool.layers.dropout import Dropout
 from unspool.layers.initial import LearnedState
 from unspool.layers.merge import Merge, MergeDirections, check_merge
@@ -193,27 +193,23 @@ class _Layer(nn.Module):
             raise ValueError(f"a layer's state covers {count}; got {len(state)}")
         inputs = how.once(self, lambda: dropout.input_mask(xs, how.training))
         xs = xs if inputs is None else xs * inputs
-        outputs, last, records = [], [], []
-        for cell, start, reverse in zip(self.cells, state, (False, True), strict=False):
-            if how.steppers is not None:
-                y, end = how.steppers[cell](xs[0], start)
-                return y[None], (end,), ()
-            ys, end, *recorded = unfold(
-                cell,
-                xs,
-                start,
-                lengths=how.lengths,
-                reverse=reverse,
-                masks=_masks(cell, xs, dropout, how),
-                backend=how.backend,
-                record=how.record,
-                recompute=how.recompute,
-            )
-            outputs.append(ys)
-            last.append(end)
-            records += recorded
+        if how.steppers is not None:
+            y, end = how.steppers[self.cells[0]](xs[0], state[0])
+            return y[None], (end,), ()
+        found = unfold_directions(
+            list(self.cells),
+            xs,
+            state,
+            masks=[_masks(cell, xs, dropout, how) for cell in self.cells],
+            lengths=how.lengths,
+            backend=how.backend,
+            record=how.record,
+            recompute=how.recompute,
+        )
+        outputs, last, *recorded = zip(*found, strict=True)
+        records = recorded[0] if recorded else ()
         ys = outputs[0] if self.merge is None else self.merge(*outputs, how.inside)
-        return ys, tuple(last), tuple(records)
+        return ys, last, records
 
 
 def _masks(cell: Any, xs: Tensor, dropout: Dropout, how: _How) -> Masks | None:

@@ -1,0 +1,257 @@
+"""A printed recurrence on the GPU: the memory that its programs meet in, and its launch."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from unspool.engine import tiles as tiling
+from unspool.engine import triton_build, tune
+from unspool.engine.c_build import CannotBuild
+from unspool.engine.planned import Stages, as_rows
+from unspool.engine.triton_body import pitch
+from unspool.engine.triton_source import print_triton
+from unspool.engine.triton_spec import Printed, Recurrence, Tiles
+
+DTYPES = {
+    torch.bfloat16: "bf16",
+    torch.float16: "fp16",
+    torch.float32: "fp32",
+    torch.float64: "fp64",
+}
+LONG = 16  # steps from which on it is worth finding out what is fastest
+WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+@lru_cache(maxsize=16)
+def programs_on(device: torch.device) -> int:
+    """How many programs run at once: one on each multiprocessor."""
+    if device.type != "cuda":
+        return 1
+    return torch.cuda.get_device_properties(device).multi_processor_count
+
+
+def precision_of(dtype: torch.dtype) -> str:
+    """Products of float32 are as exact as torch's own setting asks.
+
+    Three products of TF32 on the tensor cores are as good as one of float32, and far faster.
+    """
+    if dtype != torch.float32:
+        return "ieee"
+    return "tf32x3" if torch.get_float32_matmul_precision() == "highest" else "tf32"
+
+
+@dataclass
+class Side:
+    """What a kernel reads for one direction: rows (N, n) by name, and the first states."""
+
+    stages: Stages
+    flat: Mapping[str, Any]
+    first: Sequence[Tensor]
+    backwards: bool
+
+
+@dataclass
+class Found:
+    """What a kernel leaves: arrays of rows (N, n), outputs (T, B, n), the last states."""
+
+    stored: dict[str, Tensor]
+    outputs: dict[str, Tensor]
+    last: list[Tensor]
+    histories: dict[str, Tensor]  # (T + 1, B, n)
+
+    def states_by_step(
+        self, carried: Mapping[str, str | None], backwards: bool, old: Any = str
+    ) -> dict[str, Tensor]:
+        """Each step's old states and new ones, as rows."""
+        found = {}
+        for state, steps in self.histories.items():
+            first, second = steps[:-1].flatten(0, 1), steps[1:].flatten(0, 1)
+            if backwards:
+                first, second = second, first
+            found[old(state)] = first
+            line = carried.get(state)
+            if line:
+                found[line] = second
+        return found
+
+
+class Loop:
+    """A recurrence for one number of rows: how it is cut is settled at its first launch."""
+
+    def __init__(
+        self,
+        recurrence: Recurrence,
+        dtype: torch.dtype,
+        B: int,
+        device: torch.device,
+        precision: str,
+    ):
+        self.rec, self.dtype = recurrence, dtype
+        self.kernels: dict[bool, Kernel] = {}
+        self.ways = tiling.candidates(
+            tiling.Work.of(recurrence),
+            tiling.power_of_two(B, 16),
+            dtype.itemsize,
+            programs_on(device),
+            len(recurrence.backwards),
+            precision,
+        )
+
+    def launch(self, sides: Sequence[Side]) -> list[Found]:
+        """A few steps are no measure of anything: what they run with is only the likeliest."""
+        is_long = len(sides[0].stages.call.xs) >= LONG
+        if is_long in self.kernels:
+            return self.kernels[is_long].launch(sides)
+        self.kernels[is_long], found = tune.fastest(self.ways, self.built, sides, is_long)
+        return found
+
+    def printed(self, way: Tiles) -> Printed:
+        return print_triton(self.rec, way, DTYPES[self.dtype])
+
+    def built(self, way: Tiles) -> "Kernel":
+        return Kernel(self.rec, way, self.printed(way))
+
+
+class Kernel:
+    """A recurrence, printed for one way to cut it."""
+
+    def __init__(self, recurrence: Recurrence, tiles: Tiles, printed: Printed):
+        self.rec, self.tiles, self.printed = recurrence, tiles, printed
+        self.function = triton_build.load(self.printed.source)
+        self.proven = False
+
+    def launch(self, sides: Sequence[Side]) -> list[Found]:
+        xs = sides[0].stages.call.xs
+        rooms = [Room(self, side) for side in sides]
+        for room, (histories, shared) in zip(rooms, self.meeting_places(xs), strict=True):
+            room.move_in(histories, shared)
+        trouble = torch.zeros(1, dtype=torch.int32, device=xs.device)
+        self.start(self.arguments(rooms, trouble), xs.shape[1], xs.device)
+        if not self.proven and not (xs.is_cuda and torch.cuda.is_current_stream_capturing()):
+            if trouble.item():
+                raise CannotBuild("programs of a kernel waited for one another in vain")
+            self.proven = True
+        return [room.found() for room in rooms]
+
+    def arguments(self, rooms: "Sequence[Room]", trouble: Tensor) -> list[Any]:
+        """In the order of `triton_source.arguments`."""
+        call, out = rooms[0].side.stages.call, self.printed
+        T, B = call.xs.shape[:2]
+        ends = call.xs if call.lengths is None else call.lengths.to(call.xs.device)
+        found: list[Any] = [T, B, 0, 0, ends, trouble, *(room.shared for room in rooms)]
+        for name, _ in out.matrices:
+            matrices = _alike([room.side.stages.tensors[name] for room in rooms])
+            found += [*matrices, *matrices[0].stride()]
+        for name in out.arrays:
+            arrays = _alike([room.array(name) for room in rooms])
+            found += [*arrays, arrays[0].stride(0)]
+        for name in out.vectors:
+            found += [room.side.flat[name].contiguous() for room in rooms]
+        for name in out.row_masks:
+            masks = _alike([_straight(room.side.stages.call.row_masks[name]) for room in rooms])
+            found += [*masks, masks[0].stride(0)]
+        for name in out.numbers:
+            found += [room.number(name) for room in rooms]
+        for k in range(len(out.states)):
+            found += [room.side.first[k].contiguous() for room in rooms]
+        for k in range(len(out.states)):
+            found += [room.last[k] for room in rooms]
+        for name in out.histories:
+            found += [room.histories[name] for room in rooms]
+        for name in self.rec.outputs:
+            found += [room.outputs[name] for room in rooms]
+        for name in self.rec.stored:
+            found += [call.xs if name in out.shared else room.stored[name] for room in rooms]
+        return found
+
+    def meeting_places(self, xs: Tensor) -> list[tuple[dict[str, Tensor], Tensor]]:
+        """Memory for vectors that are read whole, every place of it marked as not yet written."""
+        T, B = xs.shape[:2]
+        out, sides = self.printed, len(self.rec.backwards)
+        widths = {name: pitch(self.state_size(name)) for name in out.histories}
+        shared = sum(pitch(self.rec.sizes[name]) for name in out.shared)
+        lengths = [*((T + 1) * B * width for width in widths.values()), T * B * shared]
+        word = WORDS[xs.element_size()]
+        buffer = torch.full((sides * sum(lengths),), -1, dtype=word, device=xs.device)
+        parts = iter(buffer.view(xs.dtype).split(lengths * sides))
+        return [
+            (
+                {name: next(parts).view(T + 1, B, width) for name, width in widths.items()},
+                next(parts).view(T, B, shared),
+            )
+            for _ in range(sides)
+        ]
+
+    def state_size(self, state: str) -> int:
+        return self.rec.sizes[self.rec.carried[state][0]]
+
+    def start(self, arguments: list[Any], B: int, device: torch.device) -> None:
+        """Groups of rows, as many at once as the GPU has room for: whoever waits must be there."""
+        tiles, sides = self.tiles, len(self.rec.backwards)
+        groups = -(-B // tiles.rows)
+        at_once, how = groups, {"num_warps": tiles.warps}
+        if tiles.meets:
+            at_once = min(groups, programs_on(device) // (tiles.programs * sides))
+            how["launch_cooperative_grid"] = True
+        if not at_once:
+            raise CannotBuild(f"{tiles.programs * sides} programs do not fit on {device} at once")
+        with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
+            for first in range(0, groups, at_once):
+                count = min(at_once, groups - first)
+                arguments[2:4] = first * tiles.rows, count
+                self.function[(sides * count * tiles.programs,)](*arguments, **how)
+
+
+class Room:
+    """What one side of a launch writes to."""
+
+    def __init__(self, kernel: Kernel, side: Side):
+        self.kernel, self.side, xs = kernel, side, side.stages.call.xs
+        rec, self.shape = kernel.rec, xs.shape[:2]
+        self.outputs = {name: xs.new_empty(*self.shape, rec.sizes[name]) for name in rec.outputs}
+        self.last = [xs.new_empty(value.shape) for value in side.first]
+        self.stored: dict[str, Tensor] = {}
+        self.histories: dict[str, Tensor] = {}
+        self.shared = xs
+
+    def move_in(self, histories: dict[str, Tensor], shared: Tensor) -> None:
+        """What is met in is also what is left: no line is written twice."""
+        self.histories, self.shared = histories, shared
+        rec, places, xs = self.kernel.rec, self.kernel.printed.shared, self.side.stages.call.xs
+        for name in rec.stored:
+            n = rec.sizes[name]
+            if name in places:
+                self.stored[name] = shared[..., places[name] : places[name] + n].flatten(0, 1)
+            else:
+                self.stored[name] = xs.new_empty(self.shape[0] * self.shape[1], n)
+
+    def array(self, name: str) -> Tensor:
+        rows = as_rows(self.side.flat, name).expand(-1, self.kernel.rec.sizes[name])
+        return _straight(rows)
+
+    def number(self, name: str) -> Tensor:
+        """In memory: Triton takes numbers in float32 alone."""
+        xs = self.side.stages.call.xs
+        dtype = torch.promote_types(xs.dtype, torch.float32)
+        return xs.new_full((1,), self.side.flat[name], dtype=dtype)
+
+    def found(self) -> Found:
+        sizes = {name: self.kernel.state_size(name) for name in self.histories}
+        steps = {name: found[..., : sizes[name]] for name, found in self.histories.items()}
+        return Found(self.stored, self.outputs, self.last, steps)
+
+
+def _straight(rows: Tensor) -> Tensor:
+    return rows if rows.stride(-1) == 1 or rows.shape[-1] == 1 else rows.contiguous()
+
+
+def _alike(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+    """All sides' tensors are laid out in the same way: their strides are handed over once."""
+    if len({tensor.stride() for tensor in tensors}) == 1:
+        return tensors
+    return [tensor.contiguous() for tensor in tensors]

@@ -1,0 +1,111 @@
+"""What printed kernels call: the functions of the language on tiles, in Triton."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def f_sigmoid(x):
+    return 1.0 / (1.0 + tl.exp(-x))
+
+
+@triton.jit
+def f_tanh(x):
+    # from exp, since the name is libdevice's; near zero 1 - exp(-2|x|) would lose its digits
+    e = tl.exp(-2.0 * tl.abs(x))
+    far = (1.0 - e) / (1.0 + e)
+    far = tl.where(x < 0.0, -far, far)
+    if x.dtype != tl.float32:
+        return far
+    s = x * x
+    near = x + x * s * (-1.0 / 3 + s * (2.0 / 15 + s * (-17.0 / 315 + s * (62.0 / 2835))))
+    return tl.where(s < 0.05, near, far)
+
+
+@triton.jit
+def f_relu(x):
+    return tl.where(x != x, x, tl.where(x > 0.0, x, 0.0))
+
+
+@triton.jit
+def f_softplus(x):
+    return tl.where(x > 0.0, x, 0.0) + tl.log(1.0 + tl.exp(-tl.abs(x)))
+
+
+@triton.jit
+def f_exp(x):
+    return tl.exp(x)
+
+
+@triton.jit
+def f_log(x):
+    return tl.log(x)
+
+
+@triton.jit
+def f_sqrt(x):
+    return tl.sqrt(x)
+
+
+@triton.jit
+def f_abs(x):
+    return tl.abs(x)
+
+
+@triton.jit
+def f_sin(x):
+    return tl.sin(x)
+
+
+@triton.jit
+def f_cos(x):
+    return tl.cos(x)
+
+
+@triton.jit
+def f_minimum(a, b):
+    return tl.where(a != a, a, tl.where(b != b, b, tl.where(a < b, a, b)))
+
+
+@triton.jit
+def f_maximum(a, b):
+    return tl.where(a != a, a, tl.where(b != b, b, tl.where(a > b, a, b)))
+
+
+@triton.jit
+def f_step(x):
+    return tl.where(x > 0.0, 1.0, 0.0).to(x.dtype)
+
+
+@triton.jit
+def f_sign(x):
+    return (tl.where(x > 0.0, 1.0, 0.0) - tl.where(x < 0.0, 1.0, 0.0)).to(x.dtype)
+
+
+@triton.jit
+def f_below(a, b):
+    return tl.where(a < b, 1.0, tl.where(a == b, 0.5, 0.0)).to(a.dtype)
+
+
+@triton.jit
+def f_power(x, k: tl.constexpr):
+    """x ** k; whole powers by multiplication, since log knows no negative base."""
+    size: tl.constexpr = k if k >= 0 else -k
+    if size == 0.5:
+        p = tl.sqrt(x)
+    elif size == size // 1 and size <= 8:
+        p = tl.full(x.shape, 1.0, x.dtype)
+        for _ in tl.static_range(int(size)):  # pyright: ignore
+            p = p * x
+    elif size == size // 1:
+        p = tl.exp(size * tl.log(tl.abs(x)))
+        p = tl.where((x < 0.0) & (size % 2 == 1), -p, p)
+    else:
+        p = tl.exp(size * tl.log(x))
+    return p if k >= 0 else 1.0 / p
+
+
+@triton.jit
+def plain(x):
+    """One kind of NaN: the other one marks what is not yet written."""
+    return tl.where(x == x, x, float("nan"))

@@ -1,0 +1,117 @@
+"""Kernels earn their trust on each machine: a few steps, held against the planned loop.
+
+A compiler or a driver that nobody has tried may be wrong where ours were right. What is checked is
+the very kernel that then runs, on the first steps of the very call that asked for it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from unspool.engine import cuda, planned
+from unspool.engine.c_build import CannotBuild
+from unspool.engine.call import Call
+from unspool.engine.launch import LONG, precision_of
+from unspool.engine.tiles import power_of_two
+
+# Both round, and in other places: what is broken is off by far more.
+TOLERANCE = {torch.bfloat16: 0.1, torch.float16: 0.02, torch.float32: 1e-4, torch.float64: 1e-8}
+_verdicts: dict[tuple[object, ...], CannotBuild | None] = {}
+
+
+def earned(calls: Sequence[Call], training: bool) -> None:
+    """Raises CannotBuild if the kernels of these calls give other numbers than the planned loop."""
+    xs = calls[0].xs
+    if xs.is_cuda and torch.cuda.is_current_stream_capturing():
+        return  # nothing can be compared there
+    key = (
+        *(cuda.kind(call) for call in calls),
+        tuple((call.reverse, call.lengths is None) for call in calls),
+        power_of_two(xs.shape[1], 16),
+        xs.dtype,
+        xs.device,
+        precision_of(xs.dtype),
+        len(xs) >= LONG,
+        training,
+    )
+    if key not in _verdicts:
+        with torch.no_grad():
+            _verdicts[key] = _verdict(calls, training)
+    verdict = _verdicts[key]
+    if verdict is not None:
+        raise verdict
+
+
+def first_steps(call: Call) -> Call:
+    lengths = call.lengths
+    return replace(
+        call,
+        xs=call.xs[:LONG],
+        lengths=None if lengths is None else lengths.clamp(max=min(LONG, len(call.xs))),
+        step_masks={
+            name: mask[:LONG] if isinstance(mask, Tensor) else mask
+            for name, mask in call.step_masks.items()
+        },
+    )
+
+
+def _verdict(calls: Sequence[Call], training: bool) -> CannotBuild | None:
+    few = [first_steps(call) for call in calls]
+    try:
+        _all_of(calls, training)  # all steps, so that the fastest way is found with them
+        ours = _all_of(few, training)
+    except CannotBuild as problem:
+        return problem
+    worst = max(
+        error(found, _expected(call, training)) for found, call in zip(ours, few, strict=True)
+    )
+    dtype = calls[0].xs.dtype
+    allowed = 1e-2 if precision_of(dtype) == "tf32" else TOLERANCE[dtype]
+    if worst <= allowed:
+        return None
+    return CannotBuild(
+        f"a kernel's numbers on {calls[0].xs.device} are off by {worst:.1e} of their size, more "
+        f"than the {allowed:.0e} that rounding explains; it is not used. Please report the cell, "
+        "the device and the versions of torch and triton"
+    )
+
+
+def _all_of(calls: Sequence[Call], training: bool) -> list[list[Tensor]]:
+    """Everything that kernels compute: outputs and gradients."""
+    done = cuda.forwards(calls, training)
+    found = [list(outputs) for outputs, _ in done]
+    if training:
+        grads = [[wave(output) for output in outputs] for outputs, _ in done]
+        shares = cuda.backwards(calls, [saved for _, saved in done], grads, True)
+        found = [
+            own + [by[name] for name in sorted(by)] for own, by in zip(found, shares, strict=True)
+        ]
+    return found
+
+
+def _expected(call: Call, training: bool) -> list[Tensor]:
+    """The same from the planned loop."""
+    outputs, saved = planned.forward(call, training)
+    if not training:
+        return outputs
+    by = planned.backward(call, saved, [wave(output) for output in outputs], True)
+    return outputs + [by[name] for name in sorted(by)]
+
+
+def error(ours: Sequence[Tensor], theirs: Sequence[Tensor]) -> float:
+    """The largest difference by norm; what is no number on one side must be none on the other."""
+    worst = 0.0
+    for a, b in zip(ours, theirs, strict=True):
+        if not torch.equal(a.isfinite(), b.isfinite()):
+            return float("inf")
+        a, b = (torch.nan_to_num(value.double(), 0.0, 0.0, 0.0) for value in (a, b))
+        worst = max(worst, ((a - b).norm() / b.norm().clamp(min=1e-3)).item())
+    return worst
+
+
+def wave(like: Tensor) -> Tensor:
+    """A gradient that is no chance's: nobody's random numbers are drawn."""
+    steps = torch.arange(like.numel(), device=like.device, dtype=torch.float32)
+    return torch.sin(steps + 1.0).view(like.shape).to(like.dtype)

@@ -1,0 +1,87 @@
+"""Compiles kernels for a GPU that is not there, and prints what came of each: a line of JSON.
+
+A process of its own, since Triton decides when it loads whether it compiles or interprets.
+"""
+
+import json
+import os
+import sys
+from typing import Any
+
+os.environ["TRITON_INTERPRET"] = "0"
+
+import torch
+import triton
+from torch import Tensor
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+import unspool as us
+from unspool.engine import cuda, launch, triton_source
+
+TYPES = {
+    torch.bfloat16: "*bf16",
+    torch.float16: "*fp16",
+    torch.float32: "*fp32",
+    torch.float64: "*fp64",
+    torch.int64: "*i64",
+    torch.int32: "*i32",
+}
+
+
+def compiled(function: Any, arguments: list[Any], warps: int) -> Any:
+    """As Triton would at a launch with these arguments."""
+    signature, fixed, attributes = {}, {}, {}
+    for k, (name, value) in enumerate(zip(function.arg_names, arguments, strict=True)):
+        if isinstance(value, Tensor):
+            signature[name], number = TYPES[value.dtype], value.data_ptr()
+        elif value == 1 and name not in triton_source.COUNTS:
+            signature[name], fixed[name], number = "constexpr", 1, 1
+        else:
+            signature[name], number = "i32", 1 if name in triton_source.COUNTS else value
+        if number % 16 == 0:
+            attributes[(k,)] = [["tt.divisibility", 16]]
+    source = ASTSource(function, signature, fixed, attributes)
+    options = {"num_warps": warps, "launch_cooperative_grid": True}
+    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
+
+
+def start(kernel: launch.Kernel, arguments: list[Any], B: int, device: torch.device) -> None:
+    """In the place of a launch."""
+    made = compiled(kernel.function, arguments, kernel.tiles.warps)
+    ptx = made.asm["ptx"]
+    found = {
+        "cell": CELL[0],
+        "dtype": str(arguments[6].dtype).removeprefix("torch."),
+        "sides": len(kernel.rec.backwards),
+        "waits": kernel.tiles.meets,
+        "shared": made.metadata.shared,
+        "products on tensor cores": "mma.sync" in ptx,
+        "reads past the first cache": "ld.volatile.global" in ptx,
+        "reads 16 bytes": ".v4.b32" in ptx,
+        "cubin": len(made.asm["cubin"]),
+    }
+    print(json.dumps(found), flush=True)
+    if made.metadata.shared > 232448:  # what a multiprocessor has
+        raise launch.CannotBuild("too much shared memory")
+
+
+CELL: list[str] = [""]
+
+
+def main() -> None:
+    cuda.serves = lambda device: True
+    launch.programs_on = lambda device: 132  # type: ignore[assignment]
+    launch.Kernel.start = start  # type: ignore[method-assign]
+    for case in json.loads(sys.argv[1]):
+        name, dtype, B, H, directions = case
+        CELL[0] = name
+        layer = us.Recurrent(us.cells.named()[name], H, H, bidirectional=directions == 2)
+        layer.to(getattr(torch, dtype))
+        xs = torch.randn(2, B, H, dtype=getattr(torch, dtype), requires_grad=True)
+        lengths = torch.tensor([2] * B) if directions == 2 else None
+        layer(xs, lengths=lengths, backend="cuda")[0].sum().backward()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,359 @@
+"""Kernels for a GPU, interpreted here: every program a process, meeting in shared memory."""
+
+import itertools
+import re
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from torch import Tensor
+
+import unspool as us
+from tests.conformance.table import IDS, TABLE, build, inputs
+from tests.engine.test_backends import DRAWN, check_random_cell, results, same
+from tests.engine.test_op import compiled, gradients
+from unspool.engine import cpu, cuda, launch, tiles, triton_source, trust
+from unspool.engine.c_build import CannotBuild
+from unspool.engine.triton_spec import Tiles
+from unspool.engine.unfold import say_once
+
+side_by_side = pytest.importorskip("tests.engine.side_by_side", exc_type=ModuleNotFoundError)
+programs = side_by_side.programs
+every_cell = pytest.mark.parametrize(("kind", "sizes"), TABLE, ids=IDS)
+
+# what a cell whose kernel divides or takes a logarithm does in places that nobody reads
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"),
+]
+
+
+def cut(count: int, rows: int = 16, chunk: int = 16, split: int = 1, **how: Any) -> Tiles:
+    """Every vector of up to 9 units among `count` programs, whatever a GPU would like."""
+    units = tuple((n, tiles.power_of_two(-(-n // count))) for n in range(1, 10))
+    return Tiles(rows, count, units, chunk, split, 4, **how)
+
+
+WAYS = {
+    "alone": (),  # as the rules have it for small cells: one program, nothing is exchanged
+    "one": (cut(1),),
+    "two, in groups of warps": (cut(2, rows=4, chunk=4, split=2),),
+    "three, dawdling, weights read again": (cut(3, delay=30, hold=False),),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@every_cell
+def test_equals_the_reference(way: str, kind: us.CellType, sizes: dict[str, int]) -> None:
+    cell = build(kind, sizes)
+    xs, state = inputs(cell, T=4, B=5)
+    how: dict[str, Any] = {"reverse": way == "two, in groups of warps"}
+    if way != "one":
+        how["masks"] = us.draw_masks(cell, xs, zoneout=0.3, recurrent=0.3, weights=0.3)
+        how["lengths"] = torch.tensor([4, 0, 3, 2, 1])
+        how["record"] = kind.equations.recordable
+        with torch.no_grad():
+            xs[3:, 2] = float("nan")
+    weights: list[Tensor] = []
+    expected = results(cell, xs, state, weights, backend="reference", **how)
+    with programs(*WAYS[way]):
+        same(results(cell, xs, state, weights, backend="cuda", **how), expected)
+        with torch.no_grad():  # nothing is saved there
+            ys, last, *_ = us.unfold(cell, xs, state, backend="cuda", **how)
+    same([ys, *last], expected[: 1 + len(last)])
+
+
+@settings(max_examples=settings().max_examples // 8)
+@given(*DRAWN)
+def test_random_cells(text: str, seed: int, reverse: bool, lengths: Any) -> None:
+    with programs(*((), (cut(2),))[seed % 2]):
+        check_random_cell("cuda", text, seed, reverse, list(lengths))
+
+
+@pytest.mark.parametrize("kind", [us.cells.LSTM, us.cells.GRU, us.cells.LayerNormLSTM])
+@pytest.mark.parametrize("zoneout", [0.0, 0.3])
+def test_both_directions_share_a_launch(kind: us.CellType, zoneout: float) -> None:
+    dropout = us.Dropout(zoneout=zoneout)
+    layer = us.Recurrent(kind, 3, 4, bidirectional=True, dropout=dropout).double().eval()
+    xs = torch.randn(3, 5, 3, dtype=torch.float64, requires_grad=True)
+    lengths = torch.tensor([3, 0, 2, 3, 1])
+    tensors = [xs, *layer.parameters()]
+
+    def run(backend: str) -> list[Tensor]:
+        ys, ((first, second),) = layer(xs, lengths=lengths, backend=backend)
+        return [ys, *first, *second]
+
+    expected = gradients(lambda: run("reference"), tensors)
+    sides: list[int] = []
+    with programs(cut(2)), pytest.MonkeyPatch.context() as patch:
+        start = launch.Kernel.launch
+        patch.setattr(
+            launch.Kernel, "launch", lambda self, s: (sides.append(len(s)), start(self, s))[1]
+        )
+        same(gradients(lambda: run("cuda"), tensors), expected)
+    assert sides == [2, 2], "one launch forwards, one backwards"
+
+
+def test_double_backward_of_both_directions_is_the_references() -> None:
+    layer = us.Recurrent(us.cells.GRU, 2, 3, bidirectional=True).double()
+    xs = torch.randn(2, 2, 2, dtype=torch.float64, requires_grad=True)
+
+    def twice(backend: str) -> Tensor:
+        ys, _ = layer(xs, backend=backend)
+        (once,) = torch.autograd.grad(ys.sin().sum(), xs, create_graph=True)
+        return torch.autograd.grad(once.cos().sum(), xs)[0]
+
+    with programs():
+        same([twice("cuda")], [twice("reference")])
+
+
+def test_torch_layers_in_both_directions() -> None:
+    layer = us.nn.GRU(3, 4, num_layers=2, bidirectional=True)
+    xs = torch.randn(3, 2, 3)
+    expected = layer(xs)
+    with programs():
+        found = layer(xs)
+    same(list(found), list(expected), 1e-5)
+
+
+def test_rows_that_do_not_fit_at_once_follow_one_another() -> None:
+    cell = us.cells.LSTM(3, 4).double()
+    xs = torch.randn(3, 9, 3, dtype=torch.float64)
+    expected, _ = us.unfold(cell, xs, backend="reference")
+    grids: list[int] = []
+    with programs(cut(2, rows=2), at_once=5), pytest.MonkeyPatch.context() as patch:
+        call = side_by_side._Processes.__call__
+        patch.setattr(
+            side_by_side._Processes,
+            "__call__",
+            lambda self, *a, **k: (grids.append(self.grid[0]), call(self, *a, **k))[1],
+        )
+        ys, _ = us.unfold(cell, xs, backend="cuda")
+    assert grids == [4, 4, 2]
+    same([ys], [expected])
+
+
+def test_programs_that_cannot_be_there_at_once_are_refused() -> None:
+    cell, xs = us.cells.LSTM(3, 4), torch.randn(3, 2, 3)
+    with programs(cut(3), at_once=2), pytest.raises(ValueError, match="3 programs do not fit"):
+        us.unfold(cell, xs, backend="cuda")
+
+
+def test_a_program_that_waits_in_vain_gives_up() -> None:
+    """Half of the programs are not there: the others end, and the call says so."""
+    cell, xs = us.cells.Elman(3, 4), torch.randn(3, 2, 3)
+    with programs(cut(2)), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(triton_source, "PATIENCE", 50)
+        call = side_by_side._Processes.__call__
+
+        def halved(self: Any, *args: Any, **how: Any) -> None:
+            self.grid = (1,)
+            call(self, *args, **how)
+
+        patch.setattr(side_by_side._Processes, "__call__", halved)
+        with pytest.raises(ValueError, match="waited for one another in vain"):
+            us.unfold(cell, xs, backend="cuda")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_half_precision_rounds_no_more_than_it_must(dtype: torch.dtype) -> None:
+    """Against float64: what is exchanged and kept is rounded, states and sums are not."""
+    cell = us.cells.LSTM(5, 8).to(dtype)
+    xs = torch.randn(6, 3, 5).to(dtype)
+    truth = us.cells.LSTM(5, 8).double()
+    truth.load_state_dict(cell.state_dict())
+    tensors = [*cell.parameters()], [*truth.parameters()]
+    ys, _ = us.unfold(truth, xs.double(), backend="reference")
+    expected = [ys, *torch.autograd.grad(ys.sin().sum(), tensors[1])]
+    with programs(cut(2)):
+        ours, _ = us.unfold(cell, xs, backend="cuda")
+        found = [ours, *torch.autograd.grad(ours.sin().sum(), tensors[0])]
+    allowed = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 1e-2}[dtype]
+    for a, b in zip(found, expected, strict=True):
+        assert (a.double() - b).norm() <= allowed * b.norm()
+
+
+@pytest.mark.parametrize("pad", [0, 40])
+def test_an_address_outside_of_what_was_given_is_noticed(pad: int) -> None:
+    """The guard that all tests here stand behind: a row more than there are."""
+    cell, xs = us.cells.Elman(3, 4), torch.randn(3, 2, 3)
+    with programs(cut(1)), pytest.MonkeyPatch.context() as patch:
+        start = launch.Kernel.start
+
+        def longer(self: Any, arguments: list[Any], *rest: Any) -> None:
+            arguments[0] += pad
+            start(self, arguments, *rest)
+
+        patch.setattr(launch.Kernel, "start", longer)
+        if pad:
+            with pytest.raises(ValueError, match="an address"):
+                us.unfold(cell, xs, backend="cuda")
+        else:
+            us.unfold(cell, xs, backend="cuda")
+
+
+def test_not_a_number_is_handed_on() -> None:
+    """NaN is what marks a place as not yet written; a cell's own NaN is another one."""
+    cell = us.cells.Elman(3, 4).double()
+    xs = torch.randn(3, 2, 3, dtype=torch.float64)
+    xs[1, 0, 0] = float("nan")
+    with programs(cut(2)):
+        ys, _ = us.unfold(cell, xs, backend="cuda")
+    expected, _ = us.unfold(cell, xs, backend="reference")
+    assert torch.equal(ys.isnan(), expected.isnan())
+
+
+@every_cell
+def test_compiled_equals_the_reference(kind: us.CellType, sizes: dict[str, int]) -> None:
+    """One operator a layer, as on the CPU; what is saved has the shapes that were promised."""
+    cell = build(kind, sizes)
+    xs, state = inputs(cell, T=3, B=2)
+
+    def run(backend: str) -> list[Tensor]:
+        ys, last = us.unfold(cell, xs, state, lengths=torch.tensor([3, 1]), backend=backend)
+        return [ys, *last]
+
+    tensors = [xs, *state, *cell.parameters()]
+    expected = gradients(lambda: run("reference"), tensors)
+    with programs(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpu, "takes", lambda call: False)
+        same(gradients(compiled(lambda: run("cuda")), tensors), expected)
+
+
+def test_the_operator_refuses_a_backend_of_another_device() -> None:
+    cell, xs = us.cells.LSTM(3, 4), torch.randn(3, 2, 3)
+    with pytest.raises(Exception, match="the cuda backend does not run"):
+        compiled(lambda: us.unfold(cell, xs, backend="cuda")[0])()
+    with pytest.raises(ValueError, match="on a CUDA device"):
+        us.unfold(cell, xs, backend="cuda")
+
+
+def off_cpu(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(cpu, "takes", lambda call: False)
+    trust._verdicts.clear()
+    say_once.cache_clear()
+
+
+def test_auto_takes_the_kernels_once_they_have_earned_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell, xs = us.cells.GRU(3, 4), torch.randn(20, 2, 3, requires_grad=True)
+    off_cpu(monkeypatch)
+    steps: list[int] = []
+    forwards = cuda.forwards
+    monkeypatch.setattr(
+        cuda, "forwards", lambda calls, t: (steps.append(len(calls[0].xs)), forwards(calls, t))[1]
+    )
+    with programs():
+        ours, _ = us.unfold(cell, xs)
+        assert steps == [20, 16, 20], "all steps, those that are compared, and the call itself"
+        us.unfold(cell, xs)
+    assert steps[3:] == [20]
+    same([ours], [us.unfold(cell, xs, backend="reference")[0]], 1e-5)
+
+
+@pytest.mark.parametrize("wrong", ["forwards", "backwards"])
+def test_auto_leaves_kernels_that_compute_something_else(
+    monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    cell, xs = us.cells.LSTM(3, 4), torch.randn(5, 2, 3, requires_grad=True)
+    off_cpu(monkeypatch)
+    right = getattr(cuda, wrong)
+
+    def off(*args: Any) -> Any:
+        found = right(*args)
+        first = found[0][0][0] if wrong == "forwards" else found[0]["U_f"]
+        first.mul_(1.01)
+        return found
+
+    monkeypatch.setattr(cuda, wrong, off)
+    with programs():
+        with pytest.warns(UserWarning, match=r"are off by .* it is not used"):
+            ys, _ = us.unfold(cell, xs)
+        us.unfold(cell, xs)  # said once
+    same([ys], [us.unfold(cell, xs, backend="reference")[0]], 1e-5)
+
+
+def test_auto_runs_the_planned_loop_without_triton(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell, xs = us.cells.LSTM(3, 4), torch.randn(5, 2, 3)
+    off_cpu(monkeypatch)
+
+    def missing(*_: Any) -> Any:
+        raise CannotBuild("Triton is not installed")
+
+    monkeypatch.setattr(launch.triton_build, "load", missing)
+    with programs(), pytest.warns(UserWarning, match="Triton is not installed"):
+        ys, _ = us.unfold(cell, xs)
+    same([ys], [us.unfold(cell, xs, backend="reference")[0]], 1e-5)
+
+
+def test_what_no_kernel_is_written_for_runs_as_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "h: both\na = A @ x\nb: part\nb = B @ h\nh' = tanh(concat(a, b))"
+    cell, xs = us.cell(text)(3, 4, both=6, part=2), torch.randn(5, 2, 3)
+    off_cpu(monkeypatch)
+    with programs():
+        with pytest.raises(ValueError, match="the cuda backend cannot run this cell"):
+            us.unfold(cell, xs, backend="cuda")
+        ys, _ = us.unfold(cell, xs)  # without a word: nothing is wrong with the machine
+    same([ys], [us.unfold(cell, xs, backend="reference")[0]], 1e-5)
+
+
+def test_names_of_any_kind_are_printed() -> None:
+    """Names in a kernel are its own, whatever a cell calls its lines."""
+    text = "T = sigmoid(W @ x + U @ pid)\npid' = T * pid + tl * tanh(x0 * T)"
+    cell = us.cell(text, name="odd")(3, 3).double()
+    xs = torch.randn(3, 2, 3, dtype=torch.float64)
+    expected, _ = us.unfold(cell, xs, backend="reference")
+    with programs(cut(2)):
+        same([us.unfold(cell, xs, backend="cuda")[0]], [expected])
+
+
+def test_every_argument_has_a_name_of_its_own() -> None:
+    body = _body(us.cells.LSTM)
+    names = [name for name, _ in triton_source.arguments(body)]
+    assigned = re.findall(r"^\s*(\w+) = ", triton_source.print_triton(*_spec(us.cells.LSTM)).source)
+    assert len(set(names)) == len(names)
+    assert not set(names) & set(assigned)
+
+
+def _spec(kind: us.CellType) -> Any:
+    call = next(iter(_calls(kind)))
+    passes = cuda.backward_passes(cuda.plan_of(call))
+    side = launch.Side(cuda.stages_of(call, compact=False), {}, call.state, True)
+    loop = cuda._loop(passes, [side, side])
+    return loop.rec, cut(2), "bf16"
+
+
+def _body(kind: us.CellType) -> Any:
+    return triton_source.Body(*_spec(kind))
+
+
+def _calls(kind: us.CellType) -> Any:
+    from unspool.engine.call import prepare
+
+    cell, xs = kind(8, 8), torch.randn(2, 2, 8)
+    yield prepare(cell, xs, None, lengths=None, reverse=False, masks=None, record=())
+
+
+# --- how work is cut -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("element", [2, 4, 8])
+@pytest.mark.parametrize("sides", [1, 2])
+def test_every_way_covers_every_unit_and_fits(element: int, sides: int) -> None:
+    for H, B in itertools.product((1, 7, 64, 100, 650, 1024, 3000, 8000), (1, 16, 20, 300)):
+        work = tiles.Work((H,), ((H, H),) * 4, (H,), 1)
+        ways = tiles.candidates(work, B, element, 132, sides)
+        assert ways or H * sides > 64 * 132, "a grid that fits exists"
+        for way in ways:
+            assert way.programs * way.of(H) >= H
+            assert way.programs * sides <= 132
+            assert way.chunk % way.split == 0
+            assert len(set(ways)) == len(ways)
+
+
+def test_weights_that_do_not_fit_are_read_again() -> None:
+    work = tiles.Work((4096,), ((4096, 4096),) * 4, (4096,), 1)
+    assert not any(way.hold for way in tiles.candidates(work, 16, 2, 132))
+    small = tiles.Work((512,), ((512, 512),) * 4, (512,), 1)
+    assert tiles.candidates(small, 16, 2, 132)[0].hold

@@ -1,0 +1,1 @@
+"""What must hold on a CUDA machine: `make test-gpu`, with torch and Triton and nothing else."""
