@@ -17,7 +17,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 import unspool as us
-from unspool.engine import cuda, launch, triton_source
+from unspool.engine import cuda, launch, tiles, triton_source
 
 TYPES = {
     torch.bfloat16: "*bf16",
@@ -56,6 +56,7 @@ def start(kernel: launch.Kernel, arguments: list[Any], B: int, device: torch.dev
         "sides": len(kernel.rec.backwards),
         "waits": kernel.tiles.meets,
         "shared": made.metadata.shared,
+        "foreseen": foreseen(kernel, arguments[6].element_size()),
         "products on tensor cores": "mma.sync" in ptx,
         "reads past the first cache": "ld.volatile.global" in ptx,
         "reads 16 bytes": ".v4.b32" in ptx,
@@ -66,12 +67,20 @@ def start(kernel: launch.Kernel, arguments: list[Any], B: int, device: torch.dev
         raise launch.CannotBuild("too much shared memory")
 
 
+def foreseen(kernel: launch.Kernel, element: int) -> int | None:
+    """The shared memory that the rules count with, where they count."""
+    tiling = kernel.tiles
+    if tiling.local or not (tiling.hold and tiling.meets):
+        return None
+    return tiles.near_bytes(tiles.Work.of(kernel.rec), tiling, element)
+
+
 CELL: list[str] = [""]
 
 
 def main() -> None:
     cuda.serves = lambda device: True
-    launch.programs_on = lambda device: 132  # type: ignore[assignment]
+    launch.chip = lambda device: tiles.Chip(132)  # type: ignore[assignment]
     launch.Kernel.start = start  # type: ignore[method-assign]
     for case in json.loads(sys.argv[1]):
         name, dtype, B, H, directions = case

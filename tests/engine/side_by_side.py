@@ -160,7 +160,7 @@ def programs(*ways: Tiles, at_once: int = 64) -> Iterator[None]:
         _mend(patch)
         patch.setattr(interpreter, "GridExecutor", _Processes)
         patch.setattr(cuda, "serves", lambda device: True)
-        patch.setattr(launch, "programs_on", lambda device: at_once)
+        patch.setattr(launch, "chip", lambda device: tiles.Chip(at_once))
         if ways:
             patch.setattr(tiles, "candidates", lambda *_: list(ways))
         cuda._loop_of.cache_clear()

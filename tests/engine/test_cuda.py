@@ -343,7 +343,7 @@ def _calls(kind: us.CellType) -> Any:
 def test_every_way_covers_every_unit_and_fits(element: int, sides: int) -> None:
     for H, B in itertools.product((1, 7, 64, 100, 650, 1024, 3000, 8000), (1, 16, 20, 300)):
         work = tiles.Work((H,), ((H, H),) * 4, (H,), 1)
-        ways = tiles.candidates(work, B, element, 132, sides)
+        ways = tiles.candidates(work, B, element, tiles.Chip(132), sides)
         assert ways or H * sides > 64 * 132, "a grid that fits exists"
         for way in ways:
             assert way.programs * way.of(H) >= H
@@ -354,6 +354,6 @@ def test_every_way_covers_every_unit_and_fits(element: int, sides: int) -> None:
 
 def test_weights_that_do_not_fit_are_read_again() -> None:
     work = tiles.Work((4096,), ((4096, 4096),) * 4, (4096,), 1)
-    assert not any(way.hold for way in tiles.candidates(work, 16, 2, 132))
+    assert not any(way.hold for way in tiles.candidates(work, 16, 2, tiles.Chip(132)))
     small = tiles.Work((512,), ((512, 512),) * 4, (512,), 1)
-    assert tiles.candidates(small, 16, 2, 132)[0].hold
+    assert tiles.candidates(small, 16, 2, tiles.Chip(132))[0].hold

@@ -39,6 +39,8 @@ def test_kernels_compile_for_hopper() -> None:
         assert sum(kernel["cell"] == name for kernel in fit) >= 2, f"{name}: one way, both passes"
     for kernel in found:
         assert kernel["reads past the first cache"] == kernel["waits"]
+        if kernel["foreseen"] is not None:
+            assert kernel["shared"] <= kernel["foreseen"], kernel
         halves = kernel["dtype"] in ("bfloat16", "float16")
         if halves and kernel["cell"] != "mingru":
             assert kernel["products on tensor cores"], kernel

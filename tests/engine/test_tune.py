@@ -23,6 +23,10 @@ class Made:
     def printed(self) -> Any:
         return SimpleNamespace(source=f"takes {self.seconds}")
 
+    def compile(self, sides: Any) -> None:
+        if not self.works:
+            raise RuntimeError("out of resource: shared memory")
+
     def launch(self, sides: Any) -> str:
         if not self.works:
             raise RuntimeError("out of resource: shared memory")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -28,11 +28,11 @@ WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 @lru_cache(maxsize=16)
-def programs_on(device: torch.device) -> int:
-    """How many programs run at once: one on each multiprocessor."""
+def chip(device: torch.device) -> tiling.Chip:
     if device.type != "cuda":
-        return 1
-    return torch.cuda.get_device_properties(device).multi_processor_count
+        return tiling.Chip(1)
+    about = torch.cuda.get_device_properties(device)
+    return tiling.Chip(about.multi_processor_count, about.shared_memory_per_block_optin)
 
 
 def precision_of(dtype: torch.dtype) -> str:
@@ -53,6 +53,11 @@ class Side:
     flat: Mapping[str, Any]
     first: Sequence[Tensor]
     backwards: bool
+
+    def one_step(self) -> "Side":
+        """The same of a single step: what a compiler needs to see."""
+        call = self.stages.call
+        return replace(self, stages=replace(self.stages, call=replace(call, xs=call.xs[:1])))
 
 
 @dataclass
@@ -97,7 +102,7 @@ class Loop:
             tiling.Work.of(recurrence),
             tiling.power_of_two(B, 16),
             dtype.itemsize,
-            programs_on(device),
+            chip(device),
             len(recurrence.backwards),
             precision,
         )
@@ -127,9 +132,7 @@ class Kernel:
 
     def launch(self, sides: Sequence[Side]) -> list[Found]:
         xs = sides[0].stages.call.xs
-        rooms = [Room(self, side) for side in sides]
-        for room, (histories, shared) in zip(rooms, self.meeting_places(xs), strict=True):
-            room.move_in(histories, shared)
+        rooms = self.rooms(sides)
         trouble = torch.zeros(1, dtype=torch.int32, device=xs.device)
         self.start(self.arguments(rooms, trouble), xs.shape[1], xs.device)
         if not self.proven and not (xs.is_cuda and torch.cuda.is_current_stream_capturing()):
@@ -137,6 +140,22 @@ class Kernel:
                 raise CannotBuild("programs of a kernel waited for one another in vain")
             self.proven = True
         return [room.found() for room in rooms]
+
+    def compile(self, sides: Sequence[Side]) -> None:
+        """Ahead of a launch; the compiler lets several threads at it."""
+        device = sides[0].stages.call.xs.device
+        trouble = torch.zeros(1, dtype=torch.int32, device=device)
+        arguments = self.arguments(self.rooms([side.one_step() for side in sides]), trouble)
+        with torch.cuda.device(device):
+            self.function.warmup(*arguments, grid=(1,), **self.options())
+
+    def options(self) -> dict[str, Any]:
+        how: dict[str, Any] = {"num_warps": self.tiles.warps}
+        return how | ({"launch_cooperative_grid": True} if self.tiles.meets else {})
+
+    def rooms(self, sides: Sequence[Side]) -> "list[Room]":
+        places = self.meeting_places(sides[0].stages.call.xs)
+        return [Room(self, side, *place) for side, place in zip(sides, places, strict=True)]
 
     def arguments(self, rooms: "Sequence[Room]", trouble: Tensor) -> list[Any]:
         """In the order of `triton_source.arguments`."""
@@ -194,10 +213,9 @@ class Kernel:
         """Groups of rows, as many at once as the GPU has room for: whoever waits must be there."""
         tiles, sides = self.tiles, len(self.rec.backwards)
         groups = -(-B // tiles.rows)
-        at_once, how = groups, {"num_warps": tiles.warps}
+        at_once, how = groups, self.options()
         if tiles.meets:
-            at_once = min(groups, programs_on(device) // (tiles.programs * sides))
-            how["launch_cooperative_grid"] = True
+            at_once = min(groups, chip(device).programs // (tiles.programs * sides))
         if not at_once:
             raise CannotBuild(f"{tiles.programs * sides} programs do not fit on {device} at once")
         with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
@@ -210,19 +228,15 @@ class Kernel:
 class Room:
     """What one side of a launch writes to."""
 
-    def __init__(self, kernel: Kernel, side: Side):
+    def __init__(self, kernel: Kernel, side: Side, histories: dict[str, Tensor], shared: Tensor):
+        """What is met in is also what is left: no line is written twice."""
+        self.histories, self.shared = histories, shared
         self.kernel, self.side, xs = kernel, side, side.stages.call.xs
         rec, self.shape = kernel.rec, xs.shape[:2]
         self.outputs = {name: xs.new_empty(*self.shape, rec.sizes[name]) for name in rec.outputs}
         self.last = [xs.new_empty(value.shape) for value in side.first]
         self.stored: dict[str, Tensor] = {}
-        self.histories: dict[str, Tensor] = {}
-        self.shared = xs
-
-    def move_in(self, histories: dict[str, Tensor], shared: Tensor) -> None:
-        """What is met in is also what is left: no line is written twice."""
-        self.histories, self.shared = histories, shared
-        rec, places, xs = self.kernel.rec, self.kernel.printed.shared, self.side.stages.call.xs
+        places = kernel.printed.shared
         for name in rec.stored:
             n = rec.sizes[name]
             if name in places:

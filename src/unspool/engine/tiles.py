@@ -1,23 +1,31 @@
 """How a recurrence may be cut into tiles for a GPU: a few ways, the likeliest first.
 
 A rough model of a step decides which ways are worth trying: programs wait for one another, read
-the vectors that they have exchanged through the second-level cache, and read their weights again
-where those do not fit on chip. Which way is the fastest is then measured.
+the vectors that they have exchanged through the second-level cache, and read their weights from
+shared memory, or through that cache where they do not fit. Which way is fastest is then measured.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from unspool.engine.plan import Accumulate, Reduce
 from unspool.engine.triton_spec import Recurrence, Tiles
 
-MEETING = 1.3  # microseconds from one program's writing to the others' having read
-CACHE = 5.5e6  # bytes that all programs together read in a microsecond, and one alone
-CACHE_EACH = 1.1e5
-HELD = 128 * 1024  # bytes of weights that a program can hold in registers
+# A Hopper GPU, in microseconds and bytes a microsecond.
+MEETING = 1.3  # from one program's writing to the others' having read
+CACHE, CACHE_EACH = 5.5e6, 1.1e5  # what all programs together read, and one alone
+NEAR = 2.2e5  # what one reads from its own shared memory
+REGISTERS = 128  # numbers that a thread has at hand, without putting any aside
 ALONE = 64 * 1024  # bytes of weights up to which one program may hold a whole cell
-REGISTERS = 200  # a thread's, for weights and sums
 MANY = 4  # ways that are worth measuring
+
+
+@dataclass(frozen=True)
+class Chip:
+    """How many programs run at once, one on each multiprocessor, and the memory that each has."""
+
+    programs: int
+    shared: int = 227 * 1024
 
 
 def power_of_two(n: int, least: int = 1) -> int:
@@ -56,22 +64,25 @@ class Work:
 
 
 def candidates(
-    work: Work, B: int, element: int, programs: int, sides: int = 1, precision: str = "ieee"
+    work: Work, B: int, element: int, chip: Chip, sides: int = 1, precision: str = "ieee"
 ) -> list[Tiles]:
-    """`programs` can run at once, one on each multiprocessor, and are shared by the sides."""
+    """None at all where no grid fits on the chip as a whole. The sides share the chip."""
     if not work.meetings:
         return [_apart(work)]
-    found = [*_alone(work, element, precision)]
-    ways = product((16, 32, 64), (8, 16, 32, 64), ((4, 4), (8, 8), (8, 4)))
     priced = []
+    ways = product((16, 32, 64), (8, 16, 32, 64), ((4, 4), (8, 8), (8, 4)))
     for rows, wide, (warps, split) in ways:
         parts = -(-max(work.vectors) // wide)
-        if parts * sides > programs or (rows > 16 and rows >= 2 * B):
+        if parts * sides > chip.programs or (rows > 16 and rows >= 2 * B):
             continue
-        tiles = _together(work, rows, parts, warps, split, element, precision)
-        priced.append((price(work, tiles, B, element, programs // sides), tiles))
+        units = tuple((n, power_of_two(-(-n // parts), 8)) for n in work.vectors)
+        chunk = min(256, power_of_two(max(work.read), 16 * split))
+        tiles = Tiles(rows, parts, units, chunk, split, warps, precision=precision)
+        if near_bytes(work, tiles, element) > chip.shared:
+            tiles = replace(tiles, hold=False)
+        priced.append((price(work, tiles, B, element, chip.programs // sides), tiles))
     priced.sort(key=lambda pair: pair[0])
-    found += [tiles for _, tiles in priced]
+    found = [*_alone(work, element, precision), *(tiles for _, tiles in priced)]
     # the best of each shape first: what differs little is little worth measuring
     shapes = {(tiles.rows, tiles.programs): tiles for tiles in reversed(found)}
     first = [tiles for tiles in found if shapes[tiles.rows, tiles.programs] is tiles]
@@ -84,17 +95,39 @@ def price(work: Work, tiles: Tiles, B: int, element: int, programs: int) -> floa
     at_once = min(groups, programs // tiles.programs)
     launches = -(-groups // at_once)
     speed = min(CACHE_EACH, CACHE / (at_once * tiles.programs))
-    moved = tiles.rows * sum(work.read) * element
-    weights = held_bytes(work, tiles, element)
-    moved += 0 if tiles.hold else weights
-    sums = tiles.rows * sum(tiles.of(n) for n, _ in work.products) / 32
-    needed = sums + (weights / (128 * tiles.warps) if tiles.hold else 0)
-    crowded = max(0.0, needed / REGISTERS - 1.0)
-    return launches * (work.meetings * MEETING + moved / speed) * (1 + crowded)
+    exchanged = tiles.rows * sum(work.read) * element
+    weights = weight_bytes(work, tiles, element)
+    taken = work.meetings * MEETING + (exchanged + (0 if tiles.hold else weights)) / speed
+    taken += (weights + 2 * exchanged) / NEAR
+    numbers = (sum_bytes(work, tiles) + piece_bytes(work, tiles, element)) / 4
+    crowded = max(0.0, numbers / (32 * tiles.warps * REGISTERS) - 1.0)
+    return launches * taken * (1 + crowded)
 
 
-def held_bytes(work: Work, tiles: Tiles, element: int) -> int:
-    return sum(tiles.of(n) * inner for n, inner in work.products) * element
+def piece_bytes(work: Work, tiles: Tiles, element: int) -> int:
+    """Of exchanged vectors, what is read at once."""
+    pieces = sum(-(-n // tiles.chunk) for n in work.read)
+    return min(pieces * tiles.rows * tiles.chunk * element, tiles.batch)
+
+
+def sum_bytes(work: Work, tiles: Tiles) -> int:
+    """Of products, every group of warps its own."""
+    return tiles.split * tiles.rows * sum(tiles.of(n) for n, _ in work.products) * 4
+
+
+def weight_bytes(work: Work, tiles: Tiles, element: int) -> int:
+    """A program's own, as they are laid out: in whole chunks, for TF32 three times in two parts."""
+    chunks = [(tiles.of(n), -(-inner // tiles.chunk)) for n, inner in work.products]
+    parts = 2 if tiles.precision == "tf32x3" else 1
+    return sum(units * count * tiles.chunk for units, count in chunks) * element * parts
+
+
+def near_bytes(work: Work, tiles: Tiles, element: int) -> int:
+    """Shared memory that a program takes if it holds its weights."""
+    pieces = piece_bytes(work, tiles, element)
+    if tiles.precision == "tf32x3":
+        pieces = max(pieces, 2 * tiles.rows * tiles.chunk * element)
+    return weight_bytes(work, tiles, element) + max(pieces, sum_bytes(work, tiles))
 
 
 def _apart(work: Work) -> Tiles:
@@ -111,15 +144,3 @@ def _alone(work: Work, element: int, precision: str) -> list[Tiles]:
     if sum(size[n] * size[inner] for n, inner in work.products) * element > ALONE:
         return []
     return [Tiles(16, 1, units, 16, 1, 4, local=True, meets=False, precision=precision)]
-
-
-def _together(
-    work: Work, rows: int, parts: int, warps: int, split: int, element: int, precision: str
-) -> Tiles:
-    units = tuple((n, power_of_two(-(-n // parts), 8)) for n in work.vectors)
-    deepest = max(work.read)
-    chunk = min(256, power_of_two(deepest, 16 * split))
-    tiles = Tiles(rows, parts, units, chunk, split, warps, precision=precision)
-    if held_bytes(work, tiles, element) <= HELD:
-        return tiles
-    return Tiles(rows, parts, units, chunk, split, warps, hold=False, precision=precision)

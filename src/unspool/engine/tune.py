@@ -4,11 +4,13 @@ What was found is kept in the private cache, by the kernels' text and the device
 begin with it, and compute with the same bits. UNSPOOL_TUNE=0 takes the likeliest way, unmeasured.
 """
 
+import contextlib
 import hashlib
 import json
 import os
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -33,7 +35,9 @@ def fastest(
     known = read().get(key)
     if known in order:
         order, measured = [known, *order], False
-    start, problem = time.monotonic(), "there is no way to cut it"
+    start, problem = time.monotonic(), "there is no way to cut it that fits"
+    if measured:
+        _compile_ahead(kernels, sides)
     found: list[tuple[float, int, Any]] = []
     for index in order:
         if found and (not measured or time.monotonic() - start > SECONDS):
@@ -51,6 +55,17 @@ def fastest(
     if measured:
         write(key, best)
     return kernels[best], made
+
+
+def _compile_ahead(kernels: Sequence[Any], sides: Sequence[Any]) -> None:
+    """All side by side: what takes long at a first use is the compiler."""
+
+    def one(kernel: Any) -> None:
+        with contextlib.suppress(Exception):  # its launch will say what is wrong
+            kernel.compile(sides)
+
+    with ThreadPoolExecutor(len(kernels)) as pool:
+        list(pool.map(one, kernels))
 
 
 def seconds(kernel: Any, sides: Sequence[Any]) -> float:
@@ -101,8 +116,6 @@ def write(key: str, way: int) -> None:
     path = place()
     text = json.dumps({**read(), key: way}, indent=0)
     beside = path.with_suffix(f".{os.getpid()}")
-    try:
+    with contextlib.suppress(OSError):  # then it is measured again next time
         beside.write_text(text)
         os.replace(beside, path)
-    except OSError:
-        pass  # it is measured again next time
