@@ -1,6 +1,7 @@
 """How fast translators train and search, against the same models written by hand with torch.nn.
 
     python benchmarks/translate.py --data DIR [--weights FILE ...] [--rounds 5] [--json FILE]
+        [--device cuda] [--precision high] [--only training]
 
 DIR has the folder multi30k (docs/results.md). Both sides have the same sizes and take the same
 batches in turn; one update is forward, backward, clipping and AdamW. Trained are
@@ -13,6 +14,7 @@ batches in turn; one update is forward, backward, clipping and AdamW. Trained ar
 Searched is with a beam of 5 over the test sentences, in batches of 64, with the same weights on
 both sides: those of FILE (parts of a trained model's, see quality_translate.py), or, without,
 those of a short training. How many translations are the same is printed too. Above 1 is faster.
+--precision is torch's setting for products of float32, on both sides.
 """
 
 import argparse
@@ -99,13 +101,19 @@ def updates(model: Any, loss: Callable[[PairBatch], Tensor], batches: list[PairB
     optimiser = make_optimiser(model, Training())
     tokens = sum(int(batch.said.sum()) for batch in batches)
 
+    def wait() -> None:
+        if batches[0].source.is_cuda:
+            torch.cuda.synchronize()
+
     def go() -> float:
+        wait()
         begun = time.perf_counter()
         for batch in batches:
             optimiser.zero_grad()
             loss(batch).backward()
             clip_norm(model.parameters(), 1.0)
             optimiser.step()
+        wait()
         return tokens / (time.perf_counter() - begun)
 
     return go
@@ -121,23 +129,24 @@ def compare(sides: list[Callable[[], float]], rounds: int) -> tuple[float, float
 
 
 def training(
-    pairs: list[Any], size: dict[str, Any], rounds: int
+    pairs: list[Any], size: dict[str, Any], rounds: int, device: str
 ) -> dict[str, tuple[float, float, float]]:
     found = {}
     for name, how in (("after", {}), ("loop", {"loop": True}), ("inside", {"inside": True})):
         config = make_config("translate", MULTI30K, size, INSIDE if name == "inside" else {})
         torch.manual_seed(0)
         model = Translator.learn(config.model, pairs)
-        hand = by_hand(model, **how)
+        hand = by_hand(model, **how).to(device)
+        model.to(device)
         torch.nn.init.zeros_(hand.out.bias)  # -inf has no gradient to smooth with
         epoch = find_task("translate").batches(model, pairs, config).epoch(0)
-        batches = [epoch[k] for k in range(4 if size is LARGE else 20)]
+        batches = [epoch[k].to(device) for k in range(4 if size is LARGE else 20)]
 
         def ours(batch: PairBatch, model: Any = model) -> Tensor:
             return model.loss(batch).mean
 
         def theirs(batch: PairBatch, hand: Any = hand) -> Tensor:
-            steps = torch.arange(len(batch.target))[:, None]
+            steps = torch.arange(len(batch.target), device=device)[:, None]
             said = torch.where(steps <= batch.said, batch.target, 0)
             return hand.loss(batch.source, batch.read, said[:-1], said[1:])
 
@@ -194,7 +203,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--sentences", type=int, default=256, help="to translate, in each round")
     parser.add_argument("--json", type=Path, help="write the figures there too")
+    parser.add_argument("--device", default="cpu", help="where to train; the search is the CPU's")
+    parser.add_argument("--precision", choices=("highest", "high"), default="highest")
+    parser.add_argument("--only", choices=("training", "searching"))
     args = parser.parse_args()
+    torch.set_float32_matmul_precision(args.precision)
     pairs = multi30k(args.data, "train")
     test = multi30k(args.data, "test_2016_flickr")[: args.sentences]
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads; a second: target tokens")
@@ -206,9 +219,11 @@ def main() -> None:
             print(f"{name:<24}{mine:>10,.1f}{theirs:>10,.1f}{ratio:>8.2f}", flush=True)
         results.update(found)
 
-    show(searching(pairs, test, args.weights, args.rounds))
-    for name, size in (("small", SMALL), ("large", LARGE)):
-        found = training(pairs, size, args.rounds)
+    if args.only != "training":
+        show(searching(pairs, test, args.weights, args.rounds))
+    sizes = {"small": SMALL, "large": LARGE} if args.only != "searching" else {}
+    for name, size in sizes.items():
+        found = training(pairs, size, args.rounds, args.device)
         show({f"training, {name}, {how}": speeds for how, speeds in found.items()})
     if args.json:
         args.json.write_text(json.dumps(results, indent=1))

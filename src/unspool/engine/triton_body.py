@@ -36,6 +36,7 @@ class Body:
         self.out = Printed(states=list(recurrence.carried))
         self.weights: list[str] = []  # lines that read what is held for all steps
         self.lines: list[str] = []  # of a step
+        self.later: list[str] = []  # what nobody waits for, written when all else is done
         self.arities: set[int] = set()
         self.made = {item.name for level in recurrence.levels for item in level}
         self.old = {old: state for state, (old, _) in recurrence.carried.items()}
@@ -53,8 +54,8 @@ class Body:
         rec, out = self.rec, self.out
         whole = [name for level in rec.levels for name in self.whole(level)]
         self.operands = list(dict.fromkeys(whole))
-        met = set() if self.tiles.local else {self.state_of(name) or name for name in whole}
-        out.histories = [s for s in out.states if rec.history or s in met]
+        self.met = set() if self.tiles.local else {self.state_of(name) or name for name in whole}
+        out.histories = [s for s in out.states if rec.history or s in self.met]
         self.shared_pitch = 0
         for name in self.operands:
             if self.tiles.local or self.state_of(name):
@@ -117,6 +118,8 @@ class Body:
             self.line(item, f"e{k}_{index}")
         for item in sums:
             self.stores(item.name, self.local[item.name])
+        self.lines += self.later
+        self.later = []
 
     def dawdle(self, k: int) -> None:
         """For tests: as many reads of memory, one after the other, as chance says."""
@@ -301,7 +304,7 @@ class Body:
             return f"q{self.given(self.out.row_masks, name)}"
         if name in self.rec.numbers:
             return f"y{self.given(self.out.numbers, name)}"
-        return f"r{self.given(self.out.arrays, name)}.to({self.real})"
+        return f"l{self.given(self.out.arrays, name)}"
 
     def expr(self, expr: Expr) -> str:
         match expr:
@@ -322,18 +325,18 @@ class Body:
     # --- what is written -------------------------------------------------------------------
 
     def stores(self, name: str, value: str) -> None:
-        n, out = self.rec.sizes[name], self.lines
+        n = self.rec.sizes[name]
         ended = f"tl.where(on, {value}, 0.0)" if self.rec.ragged else value
         if name in self.new:
             self.carry(self.new[name], value)
         for k, output in enumerate(self.rec.outputs):
             if output == name:
-                out.append(self.store(f"o{k}", "at", n, n, ended))
+                self.later.append(self.store(f"o{k}", "at", n, n, ended))
         if name in self.out.shared:
             self.lines.append(self.share("shared", "at", self.shared_pitch, n, ended,
                                          self.out.shared[name]))  # fmt: skip
         elif name in self.rec.stored:
-            out.append(self.store(f"w{self.rec.stored.index(name)}", "at", n, n, ended))
+            self.later.append(self.store(f"w{self.rec.stored.index(name)}", "at", n, n, ended))
 
     def store(self, base: str, when: str, width: int, n: int, value: str) -> str:
         place = f"{base} + {when} * {width} + (row * {width} + j{n})"
@@ -359,7 +362,8 @@ class Body:
         self.lines.append(f"n{k} = tl.where(on, {value}, s{k})" if self.rec.ragged
                           else f"n{k} = {value}")  # fmt: skip
         if state in self.out.histories:
-            self.lines.append(self.keep(state, "new", f"n{k}"))
+            where = self.lines if state in self.met else self.later
+            where.append(self.keep(state, "new", f"n{k}"))
 
     def keep(self, state: str, when: str, value: str) -> str:
         """A state into its place among all steps."""

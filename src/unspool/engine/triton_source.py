@@ -168,6 +168,8 @@ def _loop(body: Body) -> Iterator[str]:
     if body.rec.ragged:
         step.append("on = t < ends")
     step += [f"f{k} = {_array(body, k, 'ahead')}" for k in range(count)]
+    # before anybody waits: it costs a change of layout, and there is time for it now
+    step += [f"l{k} = r{k}.to({body.real})" for k in range(count)]
     step += body.lines
     step += [f"s{k} = n{k}" for k in range(len(body.out.states))]
     step += [f"r{k} = f{k}" for k in range(count)]
