@@ -70,9 +70,11 @@ def start(kernel: launch.Kernel, arguments: list[Any], B: int, device: torch.dev
 def foreseen(kernel: launch.Kernel, element: int) -> int | None:
     """The shared memory that the rules count with, where they count."""
     tiling = kernel.tiles
-    if tiling.local or not (tiling.hold and tiling.meets):
+    if tiling.local or not tiling.meets:
         return None
-    return tiles.near_bytes(tiles.Work.of(kernel.rec), tiling, element)
+    work = tiles.Work.of(kernel.rec)
+    weights = min(tiling.held, tiles.weight_bytes(work, tiling, element))
+    return weights + tiles.near_bytes(work, tiling, element)
 
 
 CELL: list[str] = [""]

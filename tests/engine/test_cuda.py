@@ -40,7 +40,7 @@ WAYS = {
     "alone": (),  # as the rules have it for small cells: one program, nothing is exchanged
     "one": (cut(1),),
     "two, in groups of warps": (cut(2, rows=4, chunk=4, split=2),),
-    "three, dawdling, weights read again": (cut(3, delay=30, hold=False),),
+    "three, dawdling, weights read again": (cut(3, delay=30, held=0),),
 }
 
 
@@ -354,6 +354,8 @@ def test_every_way_covers_every_unit_and_fits(element: int, sides: int) -> None:
 
 def test_weights_that_do_not_fit_are_read_again() -> None:
     work = tiles.Work((4096,), ((4096, 4096),) * 4, (4096,), 1)
-    assert not any(way.hold for way in tiles.candidates(work, 16, 2, tiles.Chip(132)))
+    for way in tiles.candidates(work, 16, 2, tiles.Chip(132)):
+        assert 0 < way.held < tiles.weight_bytes(work, way, 2), "some are held, others read again"
     small = tiles.Work((512,), ((512, 512),) * 4, (512,), 1)
-    assert tiles.candidates(small, 16, 2, tiles.Chip(132))[0].hold
+    way = tiles.candidates(small, 16, 2, tiles.Chip(132))[0]
+    assert way.held >= tiles.weight_bytes(small, way, 2)

@@ -150,7 +150,7 @@ def dawdling(device: str, kind: us.CellType, sizes: dict[str, int], seed: int) -
     rules = tiles.candidates
 
     def slow(*given: Any) -> list[Any]:
-        return [replace(way, delay=50, hold=False) for way in rules(*given) if not way.local]
+        return [replace(way, delay=50, held=0) for way in rules(*given) if not way.local]
 
     with changed(tiles, "candidates", slow):
         cell_equals(device, kind, sizes, "fp32", "everything", seed)

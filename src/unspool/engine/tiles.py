@@ -78,8 +78,10 @@ def candidates(
         units = tuple((n, power_of_two(-(-n // parts), 8)) for n in work.vectors)
         chunk = min(256, power_of_two(max(work.read), 16 * split))
         tiles = Tiles(rows, parts, units, chunk, split, warps, precision=precision)
-        if near_bytes(work, tiles, element) > chip.shared:
-            tiles = replace(tiles, hold=False)
+        room = chip.shared - near_bytes(work, tiles, element)
+        if room < weight_bytes(work, tiles, element):
+            passing = max(tiles.of(n) for n, _ in work.products) * chunk * element * tiles.parts
+            tiles = replace(tiles, held=max(0, room - passing))
         priced.append((price(work, tiles, B, element, chip.programs // sides), tiles))
     priced.sort(key=lambda pair: pair[0])
     found = [*_alone(work, element, precision), *(tiles for _, tiles in priced)]
@@ -97,7 +99,8 @@ def price(work: Work, tiles: Tiles, B: int, element: int, programs: int) -> floa
     speed = min(CACHE_EACH, CACHE / (at_once * tiles.programs))
     exchanged = tiles.rows * sum(work.read) * element
     weights = weight_bytes(work, tiles, element)
-    taken = work.meetings * MEETING + (exchanged + (0 if tiles.hold else weights)) / speed
+    again = max(0, weights - tiles.held)
+    taken = work.meetings * MEETING + (exchanged + again) / speed
     taken += (weights + 2 * exchanged) / NEAR
     numbers = (sum_bytes(work, tiles) + piece_bytes(work, tiles, element)) / 4
     crowded = max(0.0, numbers / (32 * tiles.warps * REGISTERS) - 1.0)
@@ -116,18 +119,15 @@ def sum_bytes(work: Work, tiles: Tiles) -> int:
 
 
 def weight_bytes(work: Work, tiles: Tiles, element: int) -> int:
-    """A program's own, as they are laid out: in whole chunks, for TF32 three times in two parts."""
+    """A program's own, as they are laid out: in whole chunks."""
     chunks = [(tiles.of(n), -(-inner // tiles.chunk)) for n, inner in work.products]
-    parts = 2 if tiles.precision == "tf32x3" else 1
-    return sum(units * count * tiles.chunk for units, count in chunks) * element * parts
+    return sum(units * count * tiles.chunk for units, count in chunks) * element * tiles.parts
 
 
 def near_bytes(work: Work, tiles: Tiles, element: int) -> int:
-    """Shared memory that a program takes if it holds its weights."""
-    pieces = piece_bytes(work, tiles, element)
-    if tiles.precision == "tf32x3":
-        pieces = max(pieces, 2 * tiles.rows * tiles.chunk * element)
-    return weight_bytes(work, tiles, element) + max(pieces, sum_bytes(work, tiles))
+    """Shared memory that a program takes besides its weights."""
+    piece = tiles.parts * tiles.rows * tiles.chunk * element
+    return max(piece, piece_bytes(work, tiles, element), sum_bytes(work, tiles))
 
 
 def _apart(work: Work) -> Tiles:

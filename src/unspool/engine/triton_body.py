@@ -38,6 +38,7 @@ class Body:
         self.lines: list[str] = []  # of a step
         self.later: list[str] = []  # what nobody waits for, written when all else is done
         self.arities: set[int] = set()
+        self.held = 0  # bytes of weights, so far
         self.made = {item.name for level in recurrence.levels for item in level}
         self.old = {old: state for state, (old, _) in recurrence.carried.items()}
         self.new = {new: state for state, (_, new) in recurrence.carried.items() if new}
@@ -202,7 +203,10 @@ class Body:
             for operand, chunk in self.pieces([term.operand]):
                 weights = f"{self.local[item.name]}_{index}_{chunk}"
                 load = self.weight(term, chunk, self.rec.sizes[item.name])
-                if self.tiles.hold:
+                size = self.tiles.of(self.rec.sizes[item.name]) * self.tiles.chunk
+                size *= BYTES[self.dtype] * self.tiles.parts
+                if self.held + size <= self.tiles.held:
+                    self.held += size
                     self.weights.append(f"{weights} = {load}")
                 else:
                     weights = load

@@ -37,8 +37,8 @@ class Tiles:
 
     Products add up `chunk` columns at a time, split among `split` groups of warps. One program
     alone (`programs` = 1) may hand its vectors on in registers (`local`); more of them meet in
-    memory, unless no vector is read whole (`meets` is False). Weights are held on chip for all
-    steps, or read again in each of them.
+    memory, unless no vector is read whole (`meets` is False). Up to `held` bytes of its weights are
+    on chip for all steps; the others are read again in each of them.
     """
 
     rows: int
@@ -49,10 +49,15 @@ class Tiles:
     warps: int
     local: bool = False
     meets: bool = True
-    hold: bool = True
+    held: int = 1 << 30
     batch: int = 65536  # bytes of a tile that wait in registers together
     precision: str = "ieee"  # of products of float32
     delay: int = 0  # for tests: programs dawdle up to so many reads of memory before they write
+
+    @property
+    def parts(self) -> int:
+        """For three products of TF32 every number is there in two parts."""
+        return 2 if self.precision == "tf32x3" else 1
 
     def of(self, size: int) -> int:
         return dict(self.units)[size]
