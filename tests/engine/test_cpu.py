@@ -15,7 +15,7 @@ from unspool.engine import c_build, layout
 from unspool.engine.c_spec import CannotPrint
 from unspool.engine.plan import make_plan
 from unspool.engine.programs import forward_program
-from unspool.engine.unfold import say_once
+from unspool.engine.say import say_once
 
 every_cell = pytest.mark.parametrize(("kind", "sizes"), TABLE, ids=IDS)
 

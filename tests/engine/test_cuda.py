@@ -1,7 +1,10 @@
 """Kernels for a GPU, interpreted here: every program a process, meeting in shared memory."""
 
+import gc
 import itertools
 import re
+import warnings
+import weakref
 from typing import Any
 
 import pytest
@@ -15,8 +18,8 @@ from tests.engine.test_backends import DRAWN, check_random_cell, results, same
 from tests.engine.test_op import compiled, gradients
 from unspool.engine import cpu, cuda, launch, tiles, triton_source, trust
 from unspool.engine.c_build import CannotBuild
+from unspool.engine.say import say_once
 from unspool.engine.triton_spec import Tiles
-from unspool.engine.unfold import say_once
 
 side_by_side = pytest.importorskip("tests.engine.side_by_side", exc_type=ModuleNotFoundError)
 programs = side_by_side.programs
@@ -230,6 +233,42 @@ def test_the_operator_refuses_a_backend_of_another_device() -> None:
         us.unfold(cell, xs, backend="cuda")
 
 
+def test_compiled_for_any_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = us.cells.GRU(3, 4).double()
+    monkeypatch.setattr(cpu, "takes", lambda call: False)
+    torch._dynamo.reset()
+    with programs():
+        run = torch.compile(
+            lambda xs: us.unfold(cell, xs)[0].sin().sum(), fullgraph=True, backend="aot_eager"
+        )
+        for rows in (2, 3, 5):
+            xs = torch.randn(3, rows, 3, dtype=torch.float64)
+            found = torch.autograd.grad(run(xs), [*cell.parameters()])
+            ys, _ = us.unfold(cell, xs, backend="reference")
+            same(list(found), list(torch.autograd.grad(ys.sin().sum(), [*cell.parameters()])))
+
+
+@pytest.mark.parametrize("backend", ["auto", "cuda"])
+def test_compiled_where_kernels_do_not_run(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
+    cell, xs = us.cells.GRU(3, 4).double(), torch.randn(3, 2, 3, dtype=torch.float64)
+    off_cpu(monkeypatch)
+
+    def missing(*_: Any) -> Any:
+        raise CannotBuild("the assembler is missing")
+
+    monkeypatch.setattr(launch.triton_build, "load", missing)
+    run = compiled(lambda: us.unfold(cell, xs, backend=backend)[0].sin().sum())
+    with programs():
+        if backend == "cuda":
+            with pytest.raises(ValueError, match="the assembler is missing"):
+                run()
+            return
+        with pytest.warns(UserWarning, match="the assembler is missing"):
+            found = torch.autograd.grad(run(), [*cell.parameters()])
+    ys, _ = us.unfold(cell, xs, backend="reference")
+    same(list(found), list(torch.autograd.grad(ys.sin().sum(), [*cell.parameters()])))
+
+
 def off_cpu(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(cpu, "takes", lambda call: False)
     trust._verdicts.clear()
@@ -320,7 +359,7 @@ def _spec(kind: us.CellType) -> Any:
     call = next(iter(_calls(kind)))
     passes = cuda.backward_passes(cuda.plan_of(call))
     side = launch.Side(cuda.stages_of(call, compact=False), {}, call.state, True)
-    loop = cuda._loop(passes, [side, side])
+    loop = cuda._loop(passes, [side, side], 2)
     return loop.rec, cut(2), "bf16"
 
 
@@ -333,6 +372,141 @@ def _calls(kind: us.CellType) -> Any:
 
     cell, xs = kind(8, 8), torch.randn(2, 2, 8)
     yield prepare(cell, xs, None, lengths=None, reverse=False, masks=None, record=())
+
+
+def test_refusals_hold_on_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A verdict is remembered, and not what it was passed on."""
+    cell = us.cells.LSTM(3, 4)
+    off_cpu(monkeypatch)
+
+    def missing(*_: Any) -> Any:
+        raise CannotBuild("no")
+
+    monkeypatch.setattr(launch.triton_build, "load", missing)
+    seen = []
+    with programs(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(3):
+            xs = torch.randn(5, 2, 3)
+            seen.append(weakref.ref(xs))
+            us.unfold(cell, xs)
+            del xs
+    gc.collect()
+    assert [one() for one in seen] == [None] * 3
+
+
+def test_nothing_is_learned_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inputs that are zero or no number prove nothing: the next call is compared again."""
+    cell = us.cells.LSTM(3, 4)
+    off_cpu(monkeypatch)
+    right = cuda.forwards
+
+    def off(calls: Any, training: bool) -> Any:
+        found = right(calls, training)
+        found[0][0][0].mul_(1.5)
+        return found
+
+    monkeypatch.setattr(cuda, "forwards", off)
+    with programs():
+        us.unfold(cell, torch.full((5, 2, 3), float("nan")))
+        with pytest.warns(UserWarning, match="are off by"):
+            us.unfold(cell, torch.randn(5, 2, 3))
+
+
+def test_what_cannot_be_printed_is_found_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "h: both\na = A @ x\nb: part\nb = B @ h\nh' = tanh(concat(a, b))"
+    cell, xs = us.cell(text)(3, 4, both=6, part=2), torch.randn(5, 2, 3)
+    off_cpu(monkeypatch)
+    tried: list[int] = []
+    check = trust._verdict
+    monkeypatch.setattr(trust, "_verdict", lambda *a: (tried.append(1), check(*a))[1])
+    with programs():
+        us.unfold(cell, xs)
+        us.unfold(cell, xs)
+    assert tried == [1]
+
+
+def test_more_units_than_fit_run_as_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    off_cpu(monkeypatch)
+    cell, xs = us.cells.Elman(3, 300), torch.randn(20, 2, 3)
+    with programs(at_once=2):
+        with pytest.raises(ValueError, match="more units than the programs can hold"):
+            us.unfold(cell, xs, backend="cuda")
+        with pytest.warns(UserWarning, match="more units than the programs can hold"):
+            ys, _ = us.unfold(cell, xs)
+        compiled(lambda: us.unfold(cell, xs)[0])()
+    same([ys], [us.unfold(cell, xs, backend="reference")[0]], 1e-4)
+
+
+def test_outputs_have_memory_of_their_own() -> None:
+    cell = us.cell("h' = tanh(U @ h + W @ x)\ny: input\ny = x")(3, 4).double()
+    xs = torch.randn(3, 2, 3, dtype=torch.float64)
+    elman = us.cells.Elman(3, 4).double()
+    with programs(), torch.no_grad():
+        ys, _, lines = us.unfold(cell, xs, backend="cuda", record=("h", "y"))
+        before = xs.clone()
+        ys.mul_(2)
+        assert torch.equal(xs, before)
+        assert torch.equal(lines["y"], before)
+        ys, _, lines = us.unfold(elman, xs, backend="cuda", record=("h",))
+    assert ys.data_ptr() != lines["h"].data_ptr()
+
+
+@pytest.mark.parametrize("lengths", [torch.tensor([3, 9, 2, 9, 1, 9])[::2], torch.tensor([2])])
+def test_lengths_may_be_laid_out_in_any_way(lengths: Tensor) -> None:
+    cell = us.cells.Elman(3, 4).double()
+    xs, lengths = torch.randn(3, 3, 3, dtype=torch.float64), lengths.expand(3)
+    with programs(cut(1)):
+        ys, _ = us.unfold(cell, xs, lengths=lengths, backend="cuda")
+    same([ys], [us.unfold(cell, xs, lengths=lengths, backend="reference")[0]])
+
+
+def test_gradients_under_autocast_are_those_without() -> None:
+    cell, xs = us.cells.Elman(3, 4), torch.randn(5, 2, 3)
+    weights = [*cell.parameters()]
+    expected = torch.autograd.grad(us.unfold(cell, xs, backend="reference")[0].sum(), weights)
+    for backend in ("cuda", "planned"):
+        with programs(), torch.autocast("cpu", torch.bfloat16):
+            ys, _ = us.unfold(cell, xs, backend=backend)
+            found = torch.autograd.grad(ys.sum(), weights)
+        same(list(found), list(expected), 1e-6)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "h' = maximum(0, minimum(1, 0.2 * h + W @ x + 0.5))",
+        "h' = log(softplus(20 * tanh(U @ h + W @ x) - 15)) * 0.1",
+        "h' = tanh(1e-9 * (U @ h + W @ x)) * 1e9",
+        "h' = abs(1 - h) ** 2 + minimum(W @ x, U @ h) ** 3 - softplus(W @ x)",
+    ],
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_functions_keep_their_digits(text: str, dtype: torch.dtype) -> None:
+    cell, truth = us.cell(text)(3, 3).to(dtype), us.cell(text)(3, 3).double()
+    truth.load_state_dict(cell.state_dict())
+    xs, weights = torch.randn(3, 2, 3).to(dtype), [torch.ones(()), torch.ones(())]
+    expected = results(truth, xs.double(), _zeros(truth, xs.double()), weights, backend="reference")
+    with programs():
+        found = results(cell, xs, _zeros(cell, xs), weights, backend="cuda")
+    for a, b in zip(found, expected, strict=True):
+        assert (a.double() - b).norm() <= (2e-6 if dtype == torch.float32 else 1e-13) * b.norm()
+
+
+def _zeros(cell: us.Cell, xs: Tensor) -> list[Tensor]:
+    return [xs.new_zeros(xs.shape[1], n) for n in cell.state_sizes.values()]
+
+
+def test_the_precision_of_float32_is_torchs_own() -> None:
+    before = torch.backends.cuda.matmul.fp32_precision
+    try:
+        torch.backends.cuda.matmul.fp32_precision = "ieee"
+        assert launch.precision_of(torch.float32) == "tf32x3"
+        torch.backends.cuda.matmul.fp32_precision = "tf32"
+        assert launch.precision_of(torch.float32) == "tf32"
+        assert launch.precision_of(torch.bfloat16) == "ieee"
+    finally:
+        torch.backends.cuda.matmul.fp32_precision = before
 
 
 # --- how work is cut -------------------------------------------------------------------------

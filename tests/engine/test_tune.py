@@ -44,6 +44,7 @@ def sides(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> list[Any]:
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     monkeypatch.setattr(tune, "seconds", lambda kernel, sides: kernel.seconds)
     monkeypatch.setattr(tune, "place", lambda: tmp_path / "ways.json")
+    monkeypatch.setattr(tune, "_known", {})
     xs = torch.zeros(20, 4, 3).as_subclass(OnAGpu)
     return [SimpleNamespace(stages=SimpleNamespace(call=SimpleNamespace(xs=xs)))]
 
@@ -97,3 +98,24 @@ def test_no_time_is_spent_beyond_the_limit(
     kernels = [Made(3.0), Made(2.0), Made(1.0)]
     assert find(kernels, sides)[0].seconds == 2.0
     assert not kernels[2].launched
+    monkeypatch.setattr(tune.time, "monotonic", lambda: 0)
+    assert find(kernels, sides)[0].seconds == 1.0, "what was not measured whole is not kept"
+
+
+def test_a_want_of_memory_is_not_the_kernels(sides: list[Any]) -> None:
+    kernel = Made(1.0)
+
+    def launch(sides: Any) -> str:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    kernel.launch = launch
+    with pytest.raises(torch.OutOfMemoryError):
+        find([kernel, Made(2.0)], sides)
+
+
+def test_what_a_process_has_found_it_stays_with(sides: list[Any]) -> None:
+    find([Made(1.0), Made(2.0)], sides)
+    tune.place().write_text("{}")
+    again = [Made(1.0), Made(2.0)]
+    find(again, sides)
+    assert not again[1].launched

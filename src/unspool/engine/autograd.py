@@ -1,6 +1,7 @@
 """Plans under autograd: a forward pass that saves what the derived backward pass reads."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -10,7 +11,9 @@ from torch.autograd import forward_ad
 from unspool.cells.cell import Bound
 from unspool.cells.state import make_state
 from unspool.engine import planned
-from unspool.engine.call import Call
+from unspool.engine.c_build import CannotBuild
+from unspool.engine.c_spec import CannotPrint
+from unspool.engine.call import Call, without_autocast
 from unspool.engine.reference import unfold_reference
 from unspool.engine.saved import Saved
 
@@ -54,6 +57,15 @@ def unfold_with(backend: Any, call: Call) -> tuple[Tensor, Any, dict[str, Tensor
     return outputs[0], last, dict(zip(call.record, outputs[1 + len(states) :], strict=True))
 
 
+@contextmanager
+def in_words(where: str) -> Iterator[None]:
+    """What keeps kernels from running, for whoever asked for them by name."""
+    try:
+        yield
+    except (CannotPrint, CannotBuild) as error:
+        raise ValueError(f"no kernel runs this cell {where}: {error}") from None
+
+
 class _Unfold(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, backend: Any, call: Call, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -75,7 +87,8 @@ class _Unfold(torch.autograd.Function):
             return (None, None, *through_reference(ctx.call, tensors, grads))
         call = ctx.call.on(tensors)
         wants_x = ctx.needs_input_grad[2]
-        found = ctx.backend.backward(call, Saved(list(kept), ctx.rest), grads, wants_x)
+        with without_autocast(call.xs.device.type), in_words("backwards"):
+            found = ctx.backend.backward(call, Saved(list(kept), ctx.rest), grads, wants_x)
         cell = ctx.call.cell
         names = ("x", *cell.equations.states, *cell.tensors)
         wanted = zip(names, tensors, ctx.needs_input_grad[2:], strict=True)

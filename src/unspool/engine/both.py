@@ -10,8 +10,8 @@ from torch import Tensor
 from unspool.cells.cell import Bound
 from unspool.cells.state import make_state
 from unspool.engine import cuda
-from unspool.engine.autograd import fixed, gradient_of, through_reference
-from unspool.engine.call import Call
+from unspool.engine.autograd import fixed, gradient_of, in_words, through_reference
+from unspool.engine.call import Call, without_autocast
 from unspool.engine.saved import Saved
 
 
@@ -69,7 +69,8 @@ class _Both(torch.autograd.Function):
         saved = [Saved(list(own), ctx.rest) for own in kept]
         wants_x = any(needs[0] for needs in needed)
         results: list[Tensor | None] = [None]
-        found = cuda.backwards(calls, saved, given, wants_x)
+        with without_autocast(calls[0].xs.device.type), in_words("backwards"):
+            found = cuda.backwards(calls, saved, given, wants_x)
         for call, own, needs, by_name in zip(calls, tensors, needed, found, strict=True):
             assert isinstance(call.cell, Bound)
             names = ("x", *call.cell.equations.states, *call.cell.tensors)

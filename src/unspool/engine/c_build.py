@@ -80,7 +80,7 @@ def load(source: str, real: str) -> ctypes.CDLL:
     """The library of a kernel for float or double; a refusal is remembered too."""
     found = _load(source, real)
     if isinstance(found, CannotBuild):
-        raise found
+        raise CannotBuild(str(found))  # anew: one that was raised holds on to all it has seen
     return found
 
 

@@ -43,7 +43,8 @@ def alike(calls: Sequence[Call]) -> bool:
 def kind(call: Call) -> tuple[object, ...]:
     assert isinstance(call.cell, Bound)
     sizes = tuple(call.cell.sizes.items())
-    return call.cell.equations, sizes, call.record, tuple(call.row_masks), _numbers(call)
+    masks = tuple(call.row_masks), _numbers(call)
+    return call.cell.equations, sizes, call.record, masks, call.xs.dtype
 
 
 def _numbers(call: Call) -> frozenset[str]:
@@ -169,7 +170,7 @@ def forwards(calls: Sequence[Call], training: bool) -> list[tuple[list[Tensor], 
         flat = _start(stages, {"x": stages.cleared(call.xs.flatten(0, 1))}, passes)
         Runner(stages, passes.before)(flat)
         sides.append(Side(stages, flat, call.state, call.reverse))
-    found = _loop(passes, sides).launch(sides)
+    found = _loop(passes, sides, len(calls[0].xs[0])).launch(sides)
     return [_forward_end(passes, *pair, training) for pair in zip(sides, found, strict=True)]
 
 
@@ -182,14 +183,21 @@ def _forward_end(
         flat |= found.states_by_step(eqs.carried, call.reverse)
     Runner(stages, passes.after)(flat)
     lines = [eqs.output, *(eqs.carried.get(name, name) for name in call.record)]
-    outputs = [
-        found.outputs[line]
-        if line in found.outputs
-        else stages.spread(stages.cleared(as_rows(flat, line)))
-        for line in lines
-    ]
+    outputs: list[Tensor] = []
+    for line in lines:
+        output = found.outputs.get(line)
+        if output is None:
+            output = stages.spread(stages.cleared(as_rows(flat, line)))
+        outputs.append(_own(output, [call.xs, *outputs]))
     saved = {name: flat[name] for name in kept(passes.plan)} if training else {}
     return [outputs[0], *found.last, *outputs[1:]], Saved([*saved.values()], tuple(saved))
+
+
+def _own(output: Tensor, others: Sequence[Tensor]) -> Tensor:
+    """With memory of its own: who changes one in place does not change another."""
+    place = output.untyped_storage().data_ptr()
+    shared = any(other.untyped_storage().data_ptr() == place for other in others)
+    return output.clone() if shared else output
 
 
 def backwards(
@@ -210,7 +218,7 @@ def backwards(
         flat = _start(stages, rows, passes)
         Runner(stages, passes.before)(flat)
         sides.append(Side(stages, flat, given[1 : 1 + states], not call.reverse))
-    found = _loop(passes, sides).launch(sides)
+    found = _loop(passes, sides, len(calls[0].xs[0])).launch(sides)
     return [_backward_end(passes, *pair, wants_x) for pair in zip(sides, found, strict=True)]
 
 
@@ -252,14 +260,15 @@ def print_both(call: Call) -> None:
         (forward_passes(kinds, True), call.reverse),
         (backward_passes(kinds), not call.reverse),
     ):
-        loop = _loop(passes, [Side(stages, {}, call.state, backwards)])
+        # any number of rows: while a graph is made it may be none
+        loop = _loop(passes, [Side(stages, {}, call.state, backwards)], 16)
         loop.printed(loop.ways[0])
 
 
 # --- the loop --------------------------------------------------------------------------------
 
 
-def _loop(passes: Passes, sides: Sequence[Side]) -> Loop:
+def _loop(passes: Passes, sides: Sequence[Side], B: int) -> Loop:
     call = sides[0].stages.call
     assert isinstance(call.cell, Bound)
     return _loop_of(
@@ -270,7 +279,7 @@ def _loop(passes: Passes, sides: Sequence[Side]) -> Loop:
         tuple(side.backwards for side in sides),
         tuple(call.cell.sizes.items()),
         call.xs.dtype,
-        call.xs.shape[1],
+        B,
         call.xs.device,
         precision_of(call.xs.dtype),
     )

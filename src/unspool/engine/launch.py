@@ -1,7 +1,7 @@
 """A printed recurrence on the GPU: the memory that its programs meet in, and its launch."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -32,7 +32,21 @@ def chip(device: torch.device) -> tiling.Chip:
     if device.type != "cuda":
         return tiling.Chip(1)
     about = torch.cuda.get_device_properties(device)
-    return tiling.Chip(about.multi_processor_count, about.shared_memory_per_block_optin)
+    shared = getattr(about, "shared_memory_per_block_optin", about.shared_memory_per_block)
+    return tiling.Chip(about.multi_processor_count, shared)
+
+
+def on(device: torch.device) -> AbstractContextManager[Any]:
+    """Launches, clocks and captures are the current device's."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
+def is_captured(device: torch.device) -> bool:
+    """Whether what is launched is recorded as a graph, and not run."""
+    if device.type != "cuda":
+        return False
+    with on(device):
+        return torch.cuda.is_current_stream_capturing()
 
 
 def precision_of(dtype: torch.dtype) -> str:
@@ -42,7 +56,7 @@ def precision_of(dtype: torch.dtype) -> str:
     """
     if dtype != torch.float32:
         return "ieee"
-    return "tf32x3" if torch.get_float32_matmul_precision() == "highest" else "tf32"
+    return "tf32" if torch.backends.cuda.matmul.fp32_precision == "tf32" else "tf32x3"
 
 
 @dataclass
@@ -106,14 +120,20 @@ class Loop:
             len(recurrence.backwards),
             precision,
         )
+        if not self.ways:
+            raise CannotBuild(f"it has more units than the programs can hold that fit on {device}")
 
     def launch(self, sides: Sequence[Side]) -> list[Found]:
         """A few steps are no measure of anything: what they run with is only the likeliest."""
-        is_long = len(sides[0].stages.call.xs) >= LONG
-        if is_long in self.kernels:
-            return self.kernels[is_long].launch(sides)
-        self.kernels[is_long], found = tune.fastest(self.ways, self.built, sides, is_long)
-        return found
+        xs = sides[0].stages.call.xs
+        is_long = len(xs) >= LONG
+        with on(xs.device):
+            if is_long in self.kernels:
+                return self.kernels[is_long].launch(sides)
+            kernel, found = tune.fastest(self.ways, self.built, sides, is_long)
+            if not is_captured(xs.device):  # where nothing can be measured
+                self.kernels[is_long] = kernel
+            return found
 
     def printed(self, way: Tiles) -> Printed:
         return print_triton(self.rec, way, DTYPES[self.dtype])
@@ -135,7 +155,7 @@ class Kernel:
         rooms = self.rooms(sides)
         trouble = torch.zeros(1, dtype=torch.int32, device=xs.device)
         self.start(self.arguments(rooms, trouble), xs.shape[1], xs.device)
-        if not self.proven and not (xs.is_cuda and torch.cuda.is_current_stream_capturing()):
+        if not self.proven and not is_captured(xs.device):
             if trouble.item():
                 raise CannotBuild("programs of a kernel waited for one another in vain")
             self.proven = True
@@ -146,7 +166,7 @@ class Kernel:
         device = sides[0].stages.call.xs.device
         trouble = torch.zeros(1, dtype=torch.int32, device=device)
         arguments = self.arguments(self.rooms([side.one_step() for side in sides]), trouble)
-        with torch.cuda.device(device):
+        with on(device):  # a thread of its own has a current device of its own
             self.function.warmup(*arguments, grid=(1,), **self.options())
 
     def options(self) -> dict[str, Any]:
@@ -161,7 +181,8 @@ class Kernel:
         """In the order of `triton_source.arguments`."""
         call, out = rooms[0].side.stages.call, self.printed
         T, B = call.xs.shape[:2]
-        ends = call.xs if call.lengths is None else call.lengths.to(call.xs.device)
+        lengths = call.lengths
+        ends = call.xs if lengths is None else lengths.to(call.xs.device).contiguous()
         found: list[Any] = [T, B, 0, 0, ends, trouble, *(room.shared for room in rooms)]
         for name, _ in out.matrices:
             matrices = _alike([room.side.stages.tensors[name] for room in rooms])
@@ -218,11 +239,10 @@ class Kernel:
             at_once = min(groups, chip(device).programs // (tiles.programs * sides))
         if not at_once:
             raise CannotBuild(f"{tiles.programs * sides} programs do not fit on {device} at once")
-        with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
-            for first in range(0, groups, at_once):
-                count = min(at_once, groups - first)
-                arguments[2:4] = first * tiles.rows, count
-                self.function[(sides * count * tiles.programs,)](*arguments, **how)
+        for first in range(0, groups, at_once):
+            count = min(at_once, groups - first)
+            arguments[2:4] = first * tiles.rows, count
+            self.function[(sides * count * tiles.programs,)](*arguments, **how)
 
 
 class Room:

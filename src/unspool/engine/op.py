@@ -13,13 +13,15 @@ from torch import Tensor
 
 from unspool.cells.cell import Bound
 from unspool.cells.state import make_state
-from unspool.engine import cpu, cuda, planned
+from unspool.engine import cpu, cuda, planned, trust
+from unspool.engine.autograd import in_words
 from unspool.engine.c_build import CannotBuild
 from unspool.engine.c_spec import CannotPrint
-from unspool.engine.call import Call, autocast_is_on, prepare
+from unspool.engine.call import Call, autocast_is_on, prepare, without_autocast
 from unspool.engine.masks import Masks
 from unspool.engine.programs import build_both
 from unspool.engine.saved import Saved
+from unspool.engine.say import say_once
 from unspool.equations.roles import equations as parse
 
 GIVEN = (
@@ -78,12 +80,37 @@ def unfold_op(*arguments: Any) -> list[Tensor]:
     given, training = Given(*arguments[:-1]), arguments[-1]
     call = given.call()
     backend = _backend(call, given.backend)
-    outputs, saved = backend.forward(call, training)
-    if backend is not cpu:
-        outputs = [output.clone() for output in outputs]  # own memory
+    with without_autocast(call.xs.device.type), in_words("forwards"):
+        runs = _trusted(backend, call, given.backend, training)
+        outputs, saved = runs.forward(call, training)
+    if backend is cpu:
+        return [*outputs, *(saved.tensors if training else [])]
+    outputs = [output.clone() for output in outputs]  # own memory
     if not training or backend is planned:
         return outputs
-    return [*outputs, *(saved.tensors if backend is cpu else map(_own, saved.tensors))]
+    if runs is planned:  # as many as were promised
+        return [*outputs, *(call.xs.new_empty(shape) for shape in _kept_shapes(call))]
+    return [*outputs, *map(_own, saved.tensors)]
+
+
+def _trusted(backend: Any, call: Call, asked: str, training: bool) -> Any:
+    """The planned loop in the place of kernels for a GPU that do not do what it does."""
+    if backend is not cuda:
+        return backend
+    try:
+        if asked == "auto":
+            trust.earned([call], training)
+    except (CannotPrint, CannotBuild) as error:
+        say_once(str(error))
+        return planned
+    return cuda
+
+
+def _kept_shapes(call: Call) -> list[tuple[Any, int]]:
+    """Of what kernels for a GPU keep for the backward pass: a row for each step of each row."""
+    assert isinstance(call.cell, Bound)
+    plan, (T, B, _) = cuda.plan_of(call), call.xs.shape
+    return [(T * B, plan.sizes[name].value(call.cell.sizes)) for name in cuda.kept(plan)]
 
 
 def _own(rows: Tensor) -> Tensor:
@@ -105,9 +132,7 @@ def _(*arguments: Any) -> list[Tensor]:
     if backend is cpu:
         found.append(xs.new_empty(cpu.layout_of(call).saved_length))
     elif backend is cuda:
-        sizes = cuda.plan_of(call).sizes
-        rows = (sizes[name].value(cell.sizes) for name in cuda.kept(cuda.plan_of(call)))
-        found += [xs.new_empty(T * B, n) for n in rows]
+        found += [xs.new_empty(shape) for shape in _kept_shapes(call)]
     return found
 
 
@@ -120,15 +145,18 @@ def backward_op(*arguments: Any) -> list[Tensor]:
     """Gradients of xs, of each state, of each parameter."""
     *given, saved, grads = arguments
     call = Given(*given).call()
-    if saved and cpu.takes(call):
-        found = cpu.backward(call, Saved(saved, cpu.layout_of(call)), grads, True)
-    elif saved:
-        found = cuda.backward(call, Saved(saved, None), grads, True)
-        found = {name: gradient.clone() for name, gradient in found.items()}  # own memory
-    else:
-        again = planned.forward(call, training=True)[1]
-        found = planned.backward(call, again, grads, True)
-        found = {name: gradient.clone() for name, gradient in found.items()}  # own memory
+    asked = Given(*given).backend
+    with without_autocast(call.xs.device.type), in_words("backwards"):
+        backend = _trusted(_backend(call, asked), call, asked, True)
+        if backend is cpu:
+            found = cpu.backward(call, Saved(saved, cpu.layout_of(call)), grads, True)
+        else:
+            if backend is planned:
+                saved = planned.forward(call, training=True)[1]
+            else:
+                saved = Saved(saved, None)
+            found = backend.backward(call, saved, grads, True)
+            found = {name: gradient.clone() for name, gradient in found.items()}  # own memory
     assert isinstance(call.cell, Bound)
     tensors = {"x": call.xs, **dict(zip(call.cell.equations.states, call.state, strict=True))}
     tensors |= call.cell.tensors

@@ -21,7 +21,7 @@ from unspool.engine.masks import Masks
 from unspool.engine.plan import make_plan
 from unspool.engine.programs import YS, Program, forward_program
 from unspool.engine.reference import unfold_reference
-from unspool.engine.unfold import say_once
+from unspool.engine.say import say_once
 
 FRESH = HEADER.index("fresh")
 SESSIONS = 8  # numbers of rows that weights stay laid out for

@@ -80,7 +80,8 @@ def candidates(
         tiles = Tiles(rows, parts, units, chunk, split, warps, precision=precision)
         room = chip.shared - near_bytes(work, tiles, element)
         if room < weight_bytes(work, tiles, element):
-            passing = max(tiles.of(n) for n, _ in work.products) * chunk * element * tiles.parts
+            widest = max((tiles.of(n) for n, _ in work.products), default=0)
+            passing = widest * chunk * element * tiles.parts
             tiles = replace(tiles, held=max(0, room - passing))
         priced.append((price(work, tiles, B, element, chip.programs // sides), tiles))
     priced.sort(key=lambda pair: pair[0])

@@ -290,6 +290,7 @@ class Body:
         for read in item.reads():
             if self.rec.sizes[read] != n:
                 raise CannotPrint(f"{item.name} reads {read}, of another size")
+        self.width = n
         value = self.expr(item.expr)
         full = set(self.rec.sizes) - self.rec.vectors - self.rec.numbers
         if not item.reads() & full:
@@ -323,8 +324,13 @@ class Body:
             case Apply(function="+" | "-" | "*" | "/" as symbol, args=(a, b)):
                 return f"({self.expr(a)} {symbol} {self.expr(b)})"
             case Apply(function=function, args=args) if function in PRINTED:
-                return f"f_{function}({', '.join(map(self.expr, args))})"
+                return f"f_{function}({', '.join(map(self.argument, args))})"
         raise CannotPrint(f"no kernel is written for {expr}")
+
+    def argument(self, expr: Expr) -> str:
+        """What a function is given has a type, which a plain number has not."""
+        value = self.expr(expr)
+        return f"({value} + zero{self.width})" if isinstance(expr, Const) else value
 
     # --- what is written -------------------------------------------------------------------
 

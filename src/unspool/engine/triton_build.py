@@ -18,6 +18,8 @@ def why_not() -> str | None:
         import triton  # noqa: F401
     except ImportError as error:
         return f"Triton is not installed ({error}); it comes with torch's builds for CUDA"
+    except Exception as error:  # of whatever it loads
+        return f"Triton cannot be loaded: {error}"
     return None
 
 
@@ -33,8 +35,11 @@ def load(source: str) -> Any:
     check()
     key = hashlib.sha256(source.encode()).hexdigest()[:24]
     path = cache_folder() / f"kernel_{key}.py"
-    if not path.exists() or path.read_text() != source:
-        _write(path, source)
+    try:
+        if not path.exists() or path.read_text() != source:
+            _write(path, source)
+    except OSError as error:
+        raise CannotBuild(f"a kernel could not be written to {path}: {error}") from None
     spec = importlib.util.spec_from_file_location(f"unspool_kernel_{key}", path)
     assert spec is not None
     assert spec.loader is not None

@@ -15,11 +15,9 @@ def f_tanh(x):
     e = tl.exp(-2.0 * tl.abs(x))
     far = (1.0 - e) / (1.0 + e)
     far = tl.where(x < 0.0, -far, far)
-    if x.dtype != tl.float32:
-        return far
     s = x * x
     near = x + x * s * (-1.0 / 3 + s * (2.0 / 15 + s * (-17.0 / 315 + s * (62.0 / 2835))))
-    return tl.where(s < 0.05, near, far)
+    return tl.where(s < (0.05 if x.dtype == tl.float32 else 1e-3), near, far)
 
 
 @triton.jit
@@ -29,7 +27,11 @@ def f_relu(x):
 
 @triton.jit
 def f_softplus(x):
-    return tl.where(x > 0.0, x, 0.0) + tl.log(1.0 + tl.exp(-tl.abs(x)))
+    # log(1 + e), exact for small e too
+    e = tl.exp(-tl.abs(x))
+    u = 1.0 + e
+    far = tl.where(u == 1.0, e, tl.log(u) * (e / tl.where(u == 1.0, 1.0, u - 1.0)))
+    return tl.where(x > 0.0, x, 0.0) + far
 
 
 @triton.jit

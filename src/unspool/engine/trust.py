@@ -1,7 +1,8 @@
 """Kernels earn their trust on each machine: a few steps, held against the planned loop.
 
 A compiler or a driver that nobody has tried may be wrong where ours were right. What is checked is
-the very kernel that then runs, on the first steps of the very call that asked for it.
+the kernel that then runs, on the first steps of the call that asked for it. (Where tensors are laid
+out in another way Triton compiles it again; that is not checked again.)
 """
 
 from collections.abc import Sequence
@@ -12,36 +13,42 @@ from torch import Tensor
 
 from unspool.engine import cuda, planned
 from unspool.engine.c_build import CannotBuild
+from unspool.engine.c_spec import CannotPrint
 from unspool.engine.call import Call
-from unspool.engine.launch import LONG, precision_of
+from unspool.engine.launch import LONG, is_captured, precision_of
 from unspool.engine.tiles import power_of_two
 
 # Both round, and in other places: what is broken is off by far more.
 TOLERANCE = {torch.bfloat16: 0.1, torch.float16: 0.02, torch.float32: 1e-4, torch.float64: 1e-8}
-_verdicts: dict[tuple[object, ...], CannotBuild | None] = {}
+_verdicts: dict[tuple[object, ...], Exception | None] = {}
 
 
 def earned(calls: Sequence[Call], training: bool) -> None:
-    """Raises CannotBuild if the kernels of these calls give other numbers than the planned loop."""
+    """Raises CannotBuild if the kernels of these calls give other numbers than the planned loop.
+
+    CannotPrint says that there are none.
+    """
     xs = calls[0].xs
-    if xs.is_cuda and torch.cuda.is_current_stream_capturing():
-        return  # nothing can be compared there
     key = (
         *(cuda.kind(call) for call in calls),
         tuple((call.reverse, call.lengths is None) for call in calls),
         power_of_two(xs.shape[1], 16),
-        xs.dtype,
         xs.device,
         precision_of(xs.dtype),
         len(xs) >= LONG,
         training,
     )
     if key not in _verdicts:
+        if is_captured(xs.device):
+            return  # nothing can be compared there
         with torch.no_grad():
-            _verdicts[key] = _verdict(calls, training)
+            verdict, proves = _verdict(calls, training)
+        if not proves:
+            return  # it is tried again
+        _verdicts[key] = verdict
     verdict = _verdicts[key]
     if verdict is not None:
-        raise verdict
+        raise type(verdict)(str(verdict))  # anew: one that was raised holds on to all it has seen
 
 
 def first_steps(call: Call) -> Call:
@@ -57,25 +64,32 @@ def first_steps(call: Call) -> Call:
     )
 
 
-def _verdict(calls: Sequence[Call], training: bool) -> CannotBuild | None:
+def _verdict(calls: Sequence[Call], training: bool) -> tuple[Exception | None, bool]:
+    """What speaks against these kernels, if anything; and whether that is more than chance."""
     few = [first_steps(call) for call in calls]
     try:
-        _all_of(calls, training)  # all steps, so that the fastest way is found with them
+        if training:
+            for call in few:
+                cuda.print_both(call)
+        if len(calls[0].xs) > LONG:
+            _all_of(calls, training)  # all steps, so that the fastest way is found with them
         ours = _all_of(few, training)
-    except CannotBuild as problem:
-        return problem
-    worst = max(
-        error(found, _expected(call, training)) for found, call in zip(ours, few, strict=True)
-    )
-    dtype = calls[0].xs.dtype
+    except (CannotBuild, CannotPrint) as problem:
+        return type(problem)(str(problem)), True
+    theirs = [_expected(call, training) for call in few]
+    worst = max(error(a, b) for a, b in zip(ours, theirs, strict=True))
+    dtype, device = calls[0].xs.dtype, calls[0].xs.device
     allowed = 1e-2 if precision_of(dtype) == "tf32" else TOLERANCE[dtype]
-    if worst <= allowed:
-        return None
-    return CannotBuild(
-        f"a kernel's numbers on {calls[0].xs.device} are off by {worst:.1e} of their size, more "
-        f"than the {allowed:.0e} that rounding explains; it is not used. Please report the cell, "
-        "the device and the versions of torch and triton"
-    )
+    if worst > allowed:
+        said = (
+            f"a kernel's numbers on {device} are off by {worst:.1e} of their size, more than the "
+            f"{allowed:.0e} that rounding explains; it is not used. Please report the cell, the "
+            "device and the versions of torch and triton"
+        )
+        return CannotBuild(said), True
+    # of inputs that are nothing, and of results that are not numbers, nothing follows
+    finite = all(value.isfinite().float().mean() > 0.5 for value in theirs[0] if value.numel())
+    return None, finite and bool(calls[0].xs.any())
 
 
 def _all_of(calls: Sequence[Call], training: bool) -> list[list[Tensor]]:

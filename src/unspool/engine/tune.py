@@ -28,33 +28,42 @@ def fastest(
 ) -> tuple[Any, Any]:
     """The kernel of the fastest way, and what it found; one that does not run is passed over."""
     xs = sides[0].stages.call.xs
-    measured &= xs.is_cuda and not torch.cuda.is_current_stream_capturing() and is_wanted()
     kernels = [build(way) for way in ways]
-    order = list(range(len(kernels)))
-    key = key_of([kernel.printed.source for kernel in kernels], xs) if measured else ""
-    known = read().get(key)
+    order, key, known = list(range(len(kernels))), "", None
+    if measured and xs.is_cuda and is_wanted():
+        key = key_of([kernel.printed.source for kernel in kernels], xs)
+        known = read().get(key)
+    measured = bool(key) and known not in order and not torch.cuda.is_current_stream_capturing()
     if known in order:
-        order, measured = [known, *order], False
-    start, problem = time.monotonic(), "there is no way to cut it that fits"
+        order.insert(0, known)
     if measured:
         _compile_ahead(kernels, sides)
-    found: list[tuple[float, int, Any]] = []
+    start, problem, whole = time.monotonic(), "there is no way to cut it that fits", True
+    best: tuple[float, int, Any] | None = None
     for index in order:
-        if found and (not measured or time.monotonic() - start > SECONDS):
+        if best is not None and not measured:
+            break
+        if best is not None and time.monotonic() - start > SECONDS:
+            whole = False  # another time there may be more of it
             break
         try:
-            made = kernels[index].launch(sides)  # compiles, and shows whether it runs at all
-            found.append((seconds(kernels[index], sides) if measured else 0.0, index, made))
+            made = kernels[index].launch(sides)  # shows whether it runs at all
+            taken = seconds(kernels[index], sides) if measured else 0.0
+        except torch.OutOfMemoryError:
+            raise  # nothing is wrong with the kernel
         except CannotBuild as error:
             problem = str(error)
         except Exception as error:  # of the compiler or of the driver, which have many kinds
             problem = f"{type(error).__name__}: {str(error)[:500]}"
-    if not found:
+        else:
+            if best is None or taken < best[0]:
+                best = taken, index, made
+            del made  # memory for the next one
+    if best is None:
         raise CannotBuild(f"no kernel of this cell runs on {xs.device}: {problem}")
-    _, best, made = min(found, key=lambda one: one[:2])
-    if measured:
-        write(key, best)
-    return kernels[best], made
+    if measured and whole:
+        write(key, best[1])
+    return kernels[best[1]], best[2]
 
 
 def _compile_ahead(kernels: Sequence[Any], sides: Sequence[Any]) -> None:
@@ -102,18 +111,22 @@ def place() -> Path:
     return cache_folder() / "gpu-ways.json"
 
 
+_known: dict[str, int] = {}  # what this process has found: it stays with that
+
+
 def read() -> dict[str, int]:
     """What is known; a file that is damaged or missing says nothing."""
     try:
         found = json.loads(place().read_text())
     except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        found = {}
+    return {**(found if isinstance(found, dict) else {}), **_known}
 
 
 def write(key: str, way: int) -> None:
     """Processes may write side by side: whoever is last wins, and nothing is half written."""
     path = place()
+    _known[key] = way
     text = json.dumps({**read(), key: way}, indent=0)
     beside = path.with_suffix(f".{os.getpid()}")
     with contextlib.suppress(OSError):  # then it is measured again next time

@@ -1,8 +1,6 @@
 """`unfold`: a cell over a sequence."""
 
-import warnings
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import torch
@@ -19,6 +17,7 @@ from unspool.engine.masks import Masks
 from unspool.engine.op import unfold_compiled
 from unspool.engine.recompute import in_chunks
 from unspool.engine.reference import unfold_reference
+from unspool.engine.say import say_once
 from unspool.engine.watch import Seen, is_watched, note
 
 Unfolded = tuple[Tensor, Any, dict[str, Tensor]]
@@ -100,11 +99,6 @@ def _in_one_launch(calls: Sequence[Call], backend: str) -> list[Unfolded] | None
 
 def _runs_on_cuda(call: Call) -> bool:
     return not only_reference(call) and cuda.takes(call) and bool(call.xs.numel())
-
-
-@lru_cache(maxsize=8)
-def say_once(problem: str) -> None:
-    warnings.warn(f"cells run in a slower loop, without compiled kernels: {problem}", stacklevel=4)
 
 
 BACKENDS: dict[str, Callable[[Call], Unfolded]] = {
