@@ -32,7 +32,7 @@ class Body:
         self.rec, self.tiles, self.dtype = recurrence, tiles, dtype
         self.real = "tl.float64" if dtype == "fp64" else "tl.float32"
         self.type = f"tl.{TYPES[dtype]}"
-        self.word = f"tl.int{8 * BYTES[dtype]}"
+        self.word, self.mark = f"tl.uint{8 * BYTES[dtype]}", 256 ** BYTES[dtype] - 1
         self.out = Printed(states=list(recurrence.carried))
         self.weights: list[str] = []  # lines that read what is held for all steps
         self.lines: list[str] = []  # of a step
@@ -172,8 +172,12 @@ class Body:
         out += [f"{wait} = 1", f"while ({wait} > 0) & ({wait} < patience):"]
         for name, (_, mask) in zip(names, places, strict=True):
             out.append(f"    {name} = tl.load({name}_p, mask={mask}, other=0, volatile=True)")
-        marks = " | ".join(f"({name} == -1)" for name in names)
-        out.append(f"    {wait} = ({wait} + 1) * tl.max(({marks}).to(tl.int32))")
+        # the mark is the greatest word: one maximum of all finds it, two words at a time
+        most = names[0]
+        for name in names[1:]:
+            most = f"tl.maximum({most}, {name})"
+        most = f"{most}.to(tl.int32)" if BYTES[self.dtype] == 2 else most
+        out.append(f"    {wait} = ({wait} + 1) * (tl.max({most}) == {self.mark}).to(tl.int32)")
         out.append(f"patience = tl.where({wait} > 0, {GIVES_UP}, patience)")
         out += [f"{name} = {name}.to({self.type}, bitcast=True)" for name in names]
 
