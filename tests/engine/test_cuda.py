@@ -233,6 +233,23 @@ def test_the_operator_refuses_a_backend_of_another_device() -> None:
         us.unfold(cell, xs, backend="cuda")
 
 
+def test_compiled_in_half_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept is in float32; what comes back is in the cell's own dtype."""
+    cell = us.cells.LSTM(3, 4).bfloat16()
+    xs = torch.randn(3, 2, 3).bfloat16().requires_grad_()
+    monkeypatch.setattr(cpu, "takes", lambda call: False)
+    tensors = [xs, *cell.parameters()]
+
+    def run() -> Tensor:
+        return us.unfold(cell, xs, backend="cuda", record=("i",))[0].sin().sum()
+
+    with programs():
+        eager = torch.autograd.grad(run(), tensors)
+        found = torch.autograd.grad(compiled(run)(), tensors)
+    assert all(gradient.dtype == torch.bfloat16 for gradient in found)
+    same(list(found), list(eager), 1e-2)
+
+
 def test_compiled_for_any_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     cell = us.cells.GRU(3, 4).double()
     monkeypatch.setattr(cpu, "takes", lambda call: False)

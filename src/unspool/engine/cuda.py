@@ -3,6 +3,7 @@
 Two calls of one cell, the directions of a bidirectional layer, share a launch.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +14,7 @@ from torch import Tensor
 from unspool.cells.cell import Bound
 from unspool.engine import triton_build
 from unspool.engine.call import Call
-from unspool.engine.launch import DTYPES, Found, Loop, Side, precision_of
+from unspool.engine.launch import DTYPES, Found, Loop, Side, precision_of, real_of
 from unspool.engine.plan import Elementwise, Item, Plan, make_plan
 from unspool.engine.planned import Env, Runner, Stages, as_rows, parameter_gradients, stages_of
 from unspool.engine.programs import folded
@@ -72,19 +73,29 @@ class Passes:
     def inside(self) -> set[str]:
         return {item.name for level in self.levels for item in level}
 
+    def items(self) -> tuple[Item, ...]:
+        return (*self.before, *itertools.chain(*self.levels), *self.after)
+
     def reads(self) -> set[str]:
-        inside = [item for level in self.levels for item in level]
-        return _reads((*self.before, *inside, *self.after))
+        return _reads(self.items())
+
+    def element_wise(self) -> set[str]:
+        """What is read by more than products."""
+        return _reads(item for item in self.items() if isinstance(item, Elementwise))
 
 
 @lru_cache(maxsize=512)
-def forward_passes(plan: Plan, training: bool) -> Passes:
+def forward_passes(plan: Plan, training: bool, rounds: bool) -> Passes:
+    """`rounds` says whether states lose digits where others read them."""
     loop, eqs = plan.forward, plan.equations
     inside = {item.name for item in loop.inside}
     wanted = {name for item in loop.after for name in item.reads()}
     if training:
-        wanted |= backward_passes(plan).reads() | plan.late
+        back = backward_passes(plan)
+        wanted |= back.reads() | plan.late
         wanted -= {*eqs.carried.values()}  # they stand among the states' steps
+        if rounds:  # 1 - h' ** 2 needs digits that a product does not
+            wanted |= {*eqs.carried.values()} & back.element_wise()
     lines = (eqs.output, *(eqs.carried.get(name, name) for name in plan.record))
     return Passes(
         plan,
@@ -164,7 +175,8 @@ def backward(call: Call, saved: Saved, grads: Sequence[Tensor], wants_x: bool) -
 
 def forwards(calls: Sequence[Call], training: bool) -> list[tuple[list[Tensor], Saved]]:
     """Of calls that are alike, in one launch."""
-    sides, passes = [], forward_passes(plan_of(calls[0]), training)
+    rounds = real_of(calls[0].xs.dtype) != calls[0].xs.dtype
+    sides, passes = [], forward_passes(plan_of(calls[0]), training, rounds)
     for call in calls:
         stages = stages_of(call, compact=False)
         flat = _start(stages, {"x": stages.cleared(call.xs.flatten(0, 1))}, passes)
@@ -178,16 +190,17 @@ def _forward_end(
     passes: Passes, side: Side, found: Found, training: bool
 ) -> tuple[list[Tensor], Saved]:
     stages, call, eqs = side.stages, side.stages.call, passes.plan.equations
-    flat: Env = {**side.flat, **found.stored}
+    flat: Env = dict(side.flat)
     if training or passes.after:
         flat |= found.states_by_step(eqs.carried, call.reverse)
+    flat |= found.stored
     Runner(stages, passes.after)(flat)
     lines = [eqs.output, *(eqs.carried.get(name, name) for name in call.record)]
     outputs: list[Tensor] = []
     for line in lines:
         output = found.outputs.get(line)
         if output is None:
-            output = stages.spread(stages.cleared(as_rows(flat, line)))
+            output = stages.spread(stages.cleared(as_rows(flat, line))).to(call.xs.dtype)
         outputs.append(_own(output, [call.xs, *outputs]))
     saved = {name: flat[name] for name in kept(passes.plan)} if training else {}
     return [outputs[0], *found.last, *outputs[1:]], Saved([*saved.values()], tuple(saved))
@@ -232,7 +245,8 @@ def _backward_end(passes: Passes, side: Side, found: Found, wants_x: bool) -> di
     flat |= {name: stages.cleared(as_rows(flat, name)) for name in clear}
     result = dict(zip(plan.equations.states, found.last, strict=True))
     if wants_x and adjoint("x") in flat:
-        result["x"] = stages.spread(stages.cleared(as_rows(flat, adjoint("x"))))
+        found_x = stages.spread(stages.cleared(as_rows(flat, adjoint("x"))))
+        result["x"] = found_x.to(stages.call.xs.dtype)
     return result | parameter_gradients(stages, flat)
 
 
@@ -257,7 +271,7 @@ def print_both(call: Call) -> None:
     triton_build.check()
     stages, kinds = stages_of(call, compact=False), plan_of(call)
     for passes, backwards in (
-        (forward_passes(kinds, True), call.reverse),
+        (forward_passes(kinds, True, True), call.reverse),
         (backward_passes(kinds), not call.reverse),
     ):
         # any number of rows: while a graph is made it may be none

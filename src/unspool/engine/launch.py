@@ -27,6 +27,11 @@ LONG = 16  # steps from which on it is worth finding out what is fastest
 WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
+def real_of(dtype: torch.dtype) -> torch.dtype:
+    """What kernels compute in, and keep for themselves."""
+    return torch.promote_types(dtype, torch.float32)
+
+
 @lru_cache(maxsize=16)
 def chip(device: torch.device) -> tiling.Chip:
     if device.type != "cuda":
@@ -213,19 +218,17 @@ class Kernel:
         """Memory for vectors that are read whole, every place of it marked as not yet written."""
         T, B = xs.shape[:2]
         out, sides = self.printed, len(self.rec.backwards)
-        widths = {name: pitch(self.state_size(name)) for name in out.histories}
+        widths = {name: pitch(self.state_size(name)) for name in out.histories if name in out.met}
         shared = sum(pitch(self.rec.sizes[name]) for name in out.shared)
         lengths = [*((T + 1) * B * width for width in widths.values()), T * B * shared]
         word = WORDS[xs.element_size()]
         buffer = torch.full((sides * sum(lengths),), -1, dtype=word, device=xs.device)
         parts = iter(buffer.view(xs.dtype).split(lengths * sides))
-        return [
-            (
-                {name: next(parts).view(T + 1, B, width) for name, width in widths.items()},
-                next(parts).view(T, B, shared),
-            )
-            for _ in range(sides)
-        ]
+        found = []
+        for _ in range(sides):
+            met = {name: next(parts).view(T + 1, B, width) for name, width in widths.items()}
+            found.append((met, next(parts).view(T, B, shared)))
+        return found
 
     def state_size(self, state: str) -> int:
         return self.rec.sizes[self.rec.carried[state][0]]
@@ -250,19 +253,26 @@ class Room:
 
     def __init__(self, kernel: Kernel, side: Side, histories: dict[str, Tensor], shared: Tensor):
         """What is met in is also what is left: no line is written twice."""
-        self.histories, self.shared = histories, shared
+        self.shared = shared
         self.kernel, self.side, xs = kernel, side, side.stages.call.xs
         rec, self.shape = kernel.rec, xs.shape[:2]
         self.outputs = {name: xs.new_empty(*self.shape, rec.sizes[name]) for name in rec.outputs}
         self.last = [xs.new_empty(value.shape) for value in side.first]
         self.stored: dict[str, Tensor] = {}
-        places = kernel.printed.shared
+        places, real = kernel.printed.shared, real_of(xs.dtype)
+        T, B = self.shape
+        self.histories = {
+            name: histories[name]
+            if name in histories
+            else xs.new_empty(T + 1, B, kernel.state_size(name), dtype=real)
+            for name in kernel.printed.histories
+        }
         for name in rec.stored:
             n = rec.sizes[name]
             if name in places:
                 self.stored[name] = shared[..., places[name] : places[name] + n].flatten(0, 1)
             else:
-                self.stored[name] = xs.new_empty(self.shape[0] * self.shape[1], n)
+                self.stored[name] = xs.new_empty(T * B, n, dtype=real)
 
     def array(self, name: str) -> Tensor:
         rows = as_rows(self.side.flat, name).expand(-1, self.kernel.rec.sizes[name])
@@ -271,8 +281,7 @@ class Room:
     def number(self, name: str) -> Tensor:
         """In memory: Triton takes numbers in float32 alone."""
         xs = self.side.stages.call.xs
-        dtype = torch.promote_types(xs.dtype, torch.float32)
-        return xs.new_full((1,), self.side.flat[name], dtype=dtype)
+        return xs.new_full((1,), self.side.flat[name], dtype=real_of(xs.dtype))
 
     def found(self) -> Found:
         sizes = {name: self.kernel.state_size(name) for name in self.histories}

@@ -18,6 +18,7 @@ from unspool.engine.autograd import in_words
 from unspool.engine.c_build import CannotBuild
 from unspool.engine.c_spec import CannotPrint
 from unspool.engine.call import Call, autocast_is_on, prepare, without_autocast
+from unspool.engine.launch import real_of
 from unspool.engine.masks import Masks
 from unspool.engine.programs import build_both
 from unspool.engine.saved import Saved
@@ -89,7 +90,7 @@ def unfold_op(*arguments: Any) -> list[Tensor]:
     if not training or backend is planned:
         return outputs
     if runs is planned:  # as many as were promised
-        return [*outputs, *(call.xs.new_empty(shape) for shape in _kept_shapes(call))]
+        return [*outputs, *_kept(call)]
     return [*outputs, *map(_own, saved.tensors)]
 
 
@@ -106,15 +107,17 @@ def _trusted(backend: Any, call: Call, asked: str, training: bool) -> Any:
     return cuda
 
 
-def _kept_shapes(call: Call) -> list[tuple[Any, int]]:
-    """Of what kernels for a GPU keep for the backward pass: a row for each step of each row."""
+def _kept(call: Call) -> list[Tensor]:
+    """Room for what kernels for a GPU keep for the backward pass."""
     assert isinstance(call.cell, Bound)
-    plan, (T, B, _) = cuda.plan_of(call), call.xs.shape
-    return [(T * B, plan.sizes[name].value(call.cell.sizes)) for name in cuda.kept(plan)]
+    plan, (T, B, _), xs = cuda.plan_of(call), call.xs.shape, call.xs
+    sizes = [plan.sizes[name].value(call.cell.sizes) for name in cuda.kept(plan)]
+    return [xs.new_empty(T * B, n, dtype=real_of(xs.dtype)) for n in sizes]
 
 
 def _own(rows: Tensor) -> Tensor:
-    return rows.clone(memory_format=torch.contiguous_format)
+    """In memory of its own, and in one dtype, whatever was kept how."""
+    return rows.to(real_of(rows.dtype), copy=True, memory_format=torch.contiguous_format)
 
 
 @unfold_op.register_fake
@@ -132,7 +135,7 @@ def _(*arguments: Any) -> list[Tensor]:
     if backend is cpu:
         found.append(xs.new_empty(cpu.layout_of(call).saved_length))
     elif backend is cuda:
-        found += [xs.new_empty(shape) for shape in _kept_shapes(call)]
+        found += _kept(call)
     return found
 
 

@@ -142,7 +142,7 @@ class Runner:
         operands = [terms[0].operand] if len(group) > 1 else [term.operand for term in terms]
 
         def run(env: Env) -> None:
-            rows = joined([as_rows(env, operand) for operand in operands])
+            rows = joined([as_rows(env, operand) for operand in operands]).to(weights.dtype)
             product = torch.nn.functional.linear(rows, weights, bias)
             parts = product.split(sizes, -1) if len(group) > 1 else (product,)
             env.update(zip((item.name for item in group), parts, strict=True))
@@ -201,6 +201,8 @@ def joined(parts: Sequence[Tensor]) -> Tensor:
     first = parts[0]
     if len(parts) == 1:
         return first
+    if any(part.dtype != first.dtype for part in parts):
+        return torch.cat(list(parts), -1)
     width, at = 0, first.storage_offset()
     for part in parts:
         same = part.untyped_storage().data_ptr() == first.untyped_storage().data_ptr()
@@ -315,7 +317,8 @@ def parameter_gradients(stages: Stages, flat: Mapping[str, Any]) -> dict[str, Te
 
     for right, terms in groups.items():
         lefts = [as_rows(flat, left) for _, left in terms]
-        product = joined(lefts).T @ as_rows(flat, right)
+        dtype = stages.call.xs.dtype  # kernels may have kept more digits
+        product = joined(lefts).to(dtype).T @ as_rows(flat, right).to(dtype)
         shares = product.split([left.shape[1] for left in lefts])
         for (name, _), share in zip(terms, shares, strict=True):
             receive(name, share)
@@ -323,7 +326,7 @@ def parameter_gradients(stages: Stages, flat: Mapping[str, Any]) -> dict[str, Te
         value = evaluate(expr, flat, stages.size_of)
         assert isinstance(value, Tensor)
         value = value if value.dim() == 2 else value.expand(flat["rows"], -1)
-        receive(name, stages.cleared(value).sum(0))
+        receive(name, stages.cleared(value).sum(0).to(stages.call.xs.dtype))
     return found
 
 

@@ -55,8 +55,9 @@ class Body:
         rec, out = self.rec, self.out
         whole = [name for level in rec.levels for name in self.whole(level)]
         self.operands = list(dict.fromkeys(whole))
-        self.met = set() if self.tiles.local else {self.state_of(name) or name for name in whole}
-        out.histories = [s for s in out.states if rec.history or s in self.met]
+        if not self.tiles.local:
+            out.met = {state for name in whole if (state := self.state_of(name))}
+        out.histories = [s for s in out.states if rec.history or s in out.met]
         self.shared_pitch = 0
         for name in self.operands:
             if self.tiles.local or self.state_of(name):
@@ -345,16 +346,22 @@ class Body:
             self.carry(self.new[name], value)
         for k, output in enumerate(self.rec.outputs):
             if output == name:
-                self.later.append(self.store(f"o{k}", "at", n, n, ended))
+                self.later.append(self.store(f"o{k}", "at", n, ended))
         if name in self.out.shared:
             self.lines.append(self.share("shared", "at", self.shared_pitch, n, ended,
                                          self.out.shared[name]))  # fmt: skip
         elif name in self.rec.stored:
-            self.later.append(self.store(f"w{self.rec.stored.index(name)}", "at", n, n, ended))
+            place = f"w{self.rec.stored.index(name)}"
+            self.later.append(self.store(place, "at", n, ended, self.real))
 
-    def store(self, base: str, when: str, width: int, n: int, value: str) -> str:
-        place = f"{base} + {when} * {width} + (row * {width} + j{n})"
-        return f"tl.store({place}, ({value}).to({self.type}), mask=ok{n})"
+    def store(self, base: str, when: str, n: int, value: str, kind: str | None = None) -> str:
+        """What only this program's units are concerned with.
+
+        What is kept for the backward pass is not rounded: 1 - f of a gate that is nearly 1 would
+        have no digit left.
+        """
+        place = f"{base} + {when} * {n} + (row * {n} + j{n})"
+        return f"tl.store({place}, ({value}).to({kind or self.type}), mask=ok{n})"
 
     def share(self, base: str, when: str, width: int, n: int, value: str, start: int = 0) -> str:
         """Into a place that others read: the padding of its rows too, and never the mark."""
@@ -376,10 +383,12 @@ class Body:
         self.lines.append(f"n{k} = tl.where(on, {value}, s{k})" if self.rec.ragged
                           else f"n{k} = {value}")  # fmt: skip
         if state in self.out.histories:
-            where = self.lines if state in self.met else self.later
+            where = self.lines if state in self.out.met else self.later
             where.append(self.keep(state, "new", f"n{k}"))
 
     def keep(self, state: str, when: str, value: str) -> str:
         """A state into its place among all steps."""
-        n = self.state_size(state)
-        return self.share(f"x{self.out.histories.index(state)}", when, pitch(n), n, value)
+        n, place = self.state_size(state), f"x{self.out.histories.index(state)}"
+        if state in self.out.met:
+            return self.share(place, when, pitch(n), n, value)
+        return self.store(place, when, n, value, self.real)

@@ -128,7 +128,7 @@ def _first_states(body: Body) -> Iterator[str]:
 def _last_states(body: Body) -> Iterator[str]:
     for k, state in enumerate(body.out.states):
         n = body.state_size(state)
-        yield body.store(f"last{k}", "top", n, n, f"s{k}")
+        yield body.store(f"last{k}", "top", n, f"s{k}")
     yield f"tl.store(trouble, 1, mask=patience < {PATIENCE})"
 
 

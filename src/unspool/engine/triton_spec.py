@@ -76,3 +76,4 @@ class Printed:
     states: list[str] = field(default_factory=list)
     shared: dict[str, int] = field(default_factory=dict)  # lines that meet in memory: their place
     histories: list[str] = field(default_factory=list)  # states kept for every step
+    met: set[str] = field(default_factory=set)  # those of them that others read

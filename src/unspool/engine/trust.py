@@ -19,7 +19,7 @@ from unspool.engine.launch import LONG, is_captured, precision_of
 from unspool.engine.tiles import power_of_two
 
 # Both round, and in other places: what is broken is off by far more.
-TOLERANCE = {torch.bfloat16: 0.1, torch.float16: 0.02, torch.float32: 1e-4, torch.float64: 1e-8}
+TOLERANCE = {torch.bfloat16: 0.25, torch.float16: 0.05, torch.float32: 1e-4, torch.float64: 1e-8}
 _verdicts: dict[tuple[object, ...], Exception | None] = {}
 
 
