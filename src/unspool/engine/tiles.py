@@ -128,7 +128,9 @@ def weight_bytes(work: Work, tiles: Tiles, element: int) -> int:
 def near_bytes(work: Work, tiles: Tiles, element: int) -> int:
     """Shared memory that a program takes besides its weights."""
     piece = tiles.parts * tiles.rows * tiles.chunk * element
-    return max(piece, piece_bytes(work, tiles, element), sum_bytes(work, tiles))
+    widest = max((tiles.of(n) for n, _ in work.products), default=0)
+    one_sum = tiles.split * tiles.rows * widest * max(4, element)
+    return max(piece, piece_bytes(work, tiles, element), one_sum)
 
 
 def _apart(work: Work) -> Tiles:

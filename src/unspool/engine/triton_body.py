@@ -37,7 +37,6 @@ class Body:
         self.weights: list[str] = []  # lines that read what is held for all steps
         self.lines: list[str] = []  # of a step
         self.later: list[str] = []  # what nobody waits for, written when all else is done
-        self.arities: set[int] = set()
         self.held = 0  # bytes of weights, so far
         self.made = {item.name for level in recurrence.levels for item in level}
         self.old = {old: state for state, (old, _) in recurrence.carried.items()}
@@ -240,23 +239,10 @@ class Body:
         self.lines.append(f"{name} = tl.dot({self.piece(piece)}, {weights}, {start}, {how})")
 
     def add_up(self, sums: Sequence[Accumulate]) -> None:
-        """The shares of the groups of warps, all sums of a size together."""
-        if self.tiles.split == 1:
-            return
-        by_size: dict[int, list[str]] = {}
-        for item in sums:
-            by_size.setdefault(self.rec.sizes[item.name], []).append(self.local[item.name])
-        for names in by_size.values():
-            self.arities.add(len(names))
-            each = ", ".join(names)
-            together = each if len(names) == 1 else f"({each})"
-            self.lines.append(f"{each} = tl.reduce({together}, 0, add{len(names)})")
-
-    def adder(self, arity: int) -> str:
-        """A function that adds as many pairs of numbers."""
-        left, right = [f"a{k}" for k in range(arity)], [f"b{k}" for k in range(arity)]
-        sums = ", ".join(f"{a} + {b}" for a, b in zip(left, right, strict=True))
-        return f"@triton.jit\ndef add{arity}({', '.join(left + right)}):\n    return {sums}\n\n"
+        """The shares of the groups of warps."""
+        if self.is_deep:
+            names = [self.local[item.name] for item in sums]
+            self.lines += [f"{name} = add_up({name})" for name in names]
 
     # --- reductions ------------------------------------------------------------------------
 
@@ -314,7 +300,7 @@ class Body:
             return f"q{self.given(self.out.row_masks, name)}"
         if name in self.rec.numbers:
             return f"y{self.given(self.out.numbers, name)}"
-        return f"l{self.given(self.out.arrays, name)}"
+        return f"r{self.given(self.out.arrays, name)}.to({self.real})"
 
     def expr(self, expr: Expr) -> str:
         match expr:

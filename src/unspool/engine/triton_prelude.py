@@ -108,6 +108,25 @@ def f_power(x, k: tl.constexpr):
 
 
 @triton.jit
+def add_up(d):
+    """Sums over the first dimension: groups of warps, at most eight.
+
+    Halved in the last dimension, where halves are a thread's own: every thread adds up the entries
+    that are its own from then on. A reduction would leave all entries with every warp, and all
+    that follows would be computed by each of them.
+    """
+    d = tl.permute(d, (1, 2, 0))
+    if d.shape[2] == 8:
+        a, b = tl.split(tl.reshape(d, (d.shape[0], d.shape[1], 2, 2, 2)))
+        d = tl.reshape(a + b, (d.shape[0], d.shape[1], 4))
+    if d.shape[2] == 4:
+        a, b = tl.split(tl.reshape(d, (d.shape[0], d.shape[1], 2, 2)))
+        d = a + b
+    a, b = tl.split(d)
+    return a + b
+
+
+@triton.jit
 def plain(x):
     """One kind of NaN: the other one marks what is not yet written."""
     return tl.where(x == x, x, float("nan"))

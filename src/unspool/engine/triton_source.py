@@ -22,8 +22,7 @@ def print_triton(recurrence: Recurrence, tiles: Tiles, dtype: str) -> Printed:
     lines = [*_place(body), *_first_states(body), *_fixed(body), *body.weights, *_loop(body)]
     lines += _last_states(body)
     names = ", ".join(argument for argument, _ in arguments(body))
-    text = [HEAD, *(body.adder(k) for k in sorted(body.arities))]
-    text.append(f"@triton.jit(do_not_specialize={list(COUNTS)})\ndef run({names}):")
+    text = [HEAD, f"@triton.jit(do_not_specialize={list(COUNTS)})\ndef run({names}):"]
     text += [f"    {line}" for line in (*_sides(body), *lines)]
     body.out.source = "\n".join(text) + "\n"
     return body.out
@@ -168,8 +167,6 @@ def _loop(body: Body) -> Iterator[str]:
     if body.rec.ragged:
         step.append("on = t < ends")
     step += [f"f{k} = {_array(body, k, 'ahead')}" for k in range(count)]
-    # before anybody waits: it costs a change of layout, and there is time for it now
-    step += [f"l{k} = r{k}.to({body.real})" for k in range(count)]
     step += body.lines
     step += [f"s{k} = n{k}" for k in range(len(body.out.states))]
     step += [f"r{k} = f{k}" for k in range(count)]
