@@ -68,6 +68,19 @@ def test_equals_the_reference(way: str, kind: us.CellType, sizes: dict[str, int]
     same([ys, *last], expected[: 1 + len(last)])
 
 
+@pytest.mark.parametrize("split", [2, 4, 8])
+@pytest.mark.parametrize("kind", [us.cells.Elman, us.cells.GRU, us.cells.LSTM], ids=str)
+def test_shares_of_warps_add_up(kind: us.CellType, split: int) -> None:
+    """One sum, two and one, four together; among two, four and eight groups of warps."""
+    cell = kind(3, 9).double()
+    xs = torch.randn(3, 4, 3, dtype=torch.float64, requires_grad=True)
+    state = [torch.randn(4, 9, dtype=torch.float64) for _ in cell.state_sizes]
+    weights: list[Tensor] = []
+    expected = results(cell, xs, state, weights, backend="reference")
+    with programs(cut(2, rows=4, chunk=8, split=split)):
+        same(results(cell, xs, state, weights, backend="cuda"), expected)
+
+
 @settings(max_examples=settings().max_examples // 8)
 @given(*DRAWN)
 def test_random_cells(text: str, seed: int, reverse: bool, lengths: Any) -> None:

@@ -129,8 +129,9 @@ def near_bytes(work: Work, tiles: Tiles, element: int) -> int:
     """Shared memory that a program takes besides its weights."""
     piece = tiles.parts * tiles.rows * tiles.chunk * element
     widest = max((tiles.of(n) for n, _ in work.products), default=0)
-    one_sum = tiles.split * tiles.rows * widest * max(4, element)
-    return max(piece, piece_bytes(work, tiles, element), one_sum)
+    four_sums = 4 * tiles.split * tiles.rows * widest * max(4, element)
+    sums = min(four_sums, sum_bytes(work, tiles) * max(4, element) // 4)
+    return max(piece, piece_bytes(work, tiles, element), sums)
 
 
 def _apart(work: Work) -> Tiles:

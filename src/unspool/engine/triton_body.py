@@ -240,9 +240,14 @@ class Body:
 
     def add_up(self, sums: Sequence[Accumulate]) -> None:
         """The shares of the groups of warps."""
-        if self.is_deep:
-            names = [self.local[item.name] for item in sums]
-            self.lines += [f"{name} = add_up({name})" for name in names]
+        by_size: dict[int, list[str]] = {}
+        for item in sums if self.is_deep else ():
+            by_size.setdefault(self.rec.sizes[item.name], []).append(self.local[item.name])
+        for names in by_size.values():
+            while names:
+                count = 4 if len(names) > 3 else 2 if len(names) > 1 else 1
+                some, names = ", ".join(names[:count]), names[count:]
+                self.lines.append(f"{some} = add_up{count if count > 1 else ''}({some})")
 
     # --- reductions ------------------------------------------------------------------------
 

@@ -107,23 +107,53 @@ def f_power(x, k: tl.constexpr):
     return p if k >= 0 else 1.0 / p
 
 
+# Sums over the first dimension: groups of warps, at most eight. Halved in the last dimension, where
+# halves are a thread's own: every thread adds up the entries that are its own from then on. A
+# reduction would leave all entries with every warp, and all that follows would be computed by each
+# of them. Several sums change their layout together, since each change makes all warps wait.
+
+
 @triton.jit
 def add_up(d):
-    """Sums over the first dimension: groups of warps, at most eight.
-
-    Halved in the last dimension, where halves are a thread's own: every thread adds up the entries
-    that are its own from then on. A reduction would leave all entries with every warp, and all
-    that follows would be computed by each of them.
-    """
     d = tl.permute(d, (1, 2, 0))
     if d.shape[2] == 8:
-        a, b = tl.split(tl.reshape(d, (d.shape[0], d.shape[1], 2, 2, 2)))
-        d = tl.reshape(a + b, (d.shape[0], d.shape[1], 4))
+        a, b = tl.split(tl.reshape(d, (d.shape[0], d.shape[1], 4, 2)))
+        d = a + b
     if d.shape[2] == 4:
         a, b = tl.split(tl.reshape(d, (d.shape[0], d.shape[1], 2, 2)))
         d = a + b
     a, b = tl.split(d)
     return a + b
+
+
+@triton.jit
+def add_up2(d0, d1):
+    d = tl.permute(tl.join(d0, d1), (1, 2, 3, 0))
+    if d.shape[3] == 8:
+        a, b = tl.split(tl.reshape(d, (d.shape[0], d.shape[1], 2, 4, 2)))
+        d = a + b
+    if d.shape[3] == 4:
+        a, b = tl.split(tl.reshape(d, (d.shape[0], d.shape[1], 2, 2, 2)))
+        d = a + b
+    a, b = tl.split(d)
+    d0, d1 = tl.split(a + b)
+    return d0, d1
+
+
+@triton.jit
+def add_up4(d0, d1, d2, d3):
+    d = tl.permute(tl.join(tl.join(d0, d2), tl.join(d1, d3)), (1, 2, 3, 4, 0))
+    if d.shape[4] == 8:
+        a, b = tl.split(tl.reshape(d, (d.shape[0], d.shape[1], 2, 2, 4, 2)))
+        d = a + b
+    if d.shape[4] == 4:
+        a, b = tl.split(tl.reshape(d, (d.shape[0], d.shape[1], 2, 2, 2, 2)))
+        d = a + b
+    a, b = tl.split(d)
+    even, odd = tl.split(a + b)
+    d0, d2 = tl.split(even)
+    d1, d3 = tl.split(odd)
+    return d0, d1, d2, d3
 
 
 @triton.jit
