@@ -18,6 +18,7 @@ from tests.engine.test_backends import DRAWN, check_random_cell, results, same
 from tests.engine.test_op import compiled, gradients
 from unspool.engine import cpu, cuda, launch, tiles, triton_source, trust
 from unspool.engine.c_build import CannotBuild
+from unspool.engine.call import prepare
 from unspool.engine.say import say_once
 from unspool.engine.triton_spec import Tiles
 
@@ -380,13 +381,16 @@ def test_names_of_any_kind_are_printed() -> None:
 def test_every_argument_has_a_name_of_its_own() -> None:
     body = _body(us.cells.LSTM)
     names = [name for name, _ in triton_source.arguments(body)]
-    assigned = re.findall(r"^\s*(\w+) = ", triton_source.print_triton(*_spec(us.cells.LSTM)).source)
+    source = triton_source.print_triton(*_spec(us.cells.LSTM)).source
+    assigned = re.findall(r"^\s*(\w+) = ", source, re.MULTILINE)
+    assert "pid" in assigned
     assert len(set(names)) == len(names)
     assert not set(names) & set(assigned)
 
 
 def _spec(kind: us.CellType) -> Any:
-    call = next(iter(_calls(kind)))
+    cell, xs = kind(8, 8), torch.randn(2, 2, 8)
+    call = prepare(cell, xs, None, lengths=None, reverse=False, masks=None, record=())
     passes = cuda.backward_passes(cuda.plan_of(call))
     side = launch.Side(cuda.stages_of(call, compact=False), {}, call.state, True)
     loop = cuda._loop(passes, [side, side], 2)
@@ -395,13 +399,6 @@ def _spec(kind: us.CellType) -> Any:
 
 def _body(kind: us.CellType) -> Any:
     return triton_source.Body(*_spec(kind))
-
-
-def _calls(kind: us.CellType) -> Any:
-    from unspool.engine.call import prepare
-
-    cell, xs = kind(8, 8), torch.randn(2, 2, 8)
-    yield prepare(cell, xs, None, lengths=None, reverse=False, masks=None, record=())
 
 
 def test_refusals_hold_on_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,10 +69,6 @@ class Passes:
     carried: Mapping[str, tuple[str, str | None]]
     history: bool
 
-    @property
-    def inside(self) -> set[str]:
-        return {item.name for level in self.levels for item in level}
-
     def items(self) -> tuple[Item, ...]:
         return (*self.before, *itertools.chain(*self.levels), *self.after)
 
@@ -89,7 +85,7 @@ def forward_passes(plan: Plan, training: bool, rounds: bool) -> Passes:
     """`rounds` says whether states lose digits where others read them."""
     loop, eqs = plan.forward, plan.equations
     inside = {item.name for item in loop.inside}
-    wanted = {name for item in loop.after for name in item.reads()}
+    wanted = _reads(loop.after)
     if training:
         back = backward_passes(plan)
         wanted |= back.reads() | plan.late
@@ -202,8 +198,8 @@ def _forward_end(
         if output is None:
             output = stages.spread(stages.cleared(as_rows(flat, line))).to(call.xs.dtype)
         outputs.append(_own(output, [call.xs, *outputs]))
-    saved = {name: flat[name] for name in kept(passes.plan)} if training else {}
-    return [outputs[0], *found.last, *outputs[1:]], Saved([*saved.values()], tuple(saved))
+    saved = [flat[name] for name in kept(passes.plan)] if training else []
+    return [outputs[0], *found.last, *outputs[1:]], Saved(saved, None)
 
 
 def _own(output: Tensor, others: Sequence[Tensor]) -> Tensor:
@@ -269,10 +265,10 @@ def _start(stages: Stages, given: Mapping[str, Tensor], passes: Passes) -> Env:
 def print_both(call: Call) -> None:
     """Raises where no kernel is written for something in a call, without running anything."""
     triton_build.check()
-    stages, kinds = stages_of(call, compact=False), plan_of(call)
+    stages, plan = stages_of(call, compact=False), plan_of(call)
     for passes, backwards in (
-        (forward_passes(kinds, True, True), call.reverse),
-        (backward_passes(kinds), not call.reverse),
+        (forward_passes(plan, True, True), call.reverse),
+        (backward_passes(plan), not call.reverse),
     ):
         # any number of rows: while a graph is made it may be none
         loop = _loop(passes, [Side(stages, {}, call.state, backwards)], 16)

@@ -57,7 +57,7 @@ def is_captured(device: torch.device) -> bool:
 def precision_of(dtype: torch.dtype) -> str:
     """Products of float32 are as exact as torch's own setting asks.
 
-    Three products of TF32 on the tensor cores are as good as one of float32, and far faster.
+    Three products of TF32 have nearly all digits of one of float32, and are the tensor cores' own.
     """
     if dtype != torch.float32:
         return "ieee"

@@ -28,7 +28,7 @@ def in_chunks(run: Callable[[Call], Any], call: Call, steps: int) -> Any:
         return run(call)
     state, parts = call.state, {}
     for start in reversed(starts) if call.reverse else starts:
-        chunk = _chunk(call, start, steps)
+        chunk = stretch(call, start, steps)
 
         def again(xs: Tensor, *state: Tensor, chunk: Call = chunk) -> Any:
             chunk.xs, chunk.state = xs, type(chunk.state)(*state)
@@ -41,7 +41,7 @@ def in_chunks(run: Callable[[Call], Any], call: Call, steps: int) -> Any:
     return torch.cat([ys for ys, _, _ in found]), state, lines
 
 
-def _chunk(call: Call, start: int, steps: int) -> Call:
+def stretch(call: Call, start: int, steps: int) -> Call:
     """A stretch of the call: its steps of everything that changes by step."""
     stop = start + steps
     lengths = call.lengths

@@ -8,10 +8,10 @@ shared memory, or through that cache where they do not fit. Which way is fastest
 from dataclasses import dataclass, replace
 from itertools import product
 
-from unspool.engine.plan import Accumulate, Reduce
-from unspool.engine.triton_spec import Recurrence, Tiles
+from unspool.engine.plan import Accumulate
+from unspool.engine.triton_spec import Recurrence, Tiles, read_whole
 
-# A Hopper GPU, in microseconds and bytes a microsecond.
+# A Hopper GPU, in microseconds and bytes a microsecond: estimates, none of them measured yet.
 MEETING = 1.3  # from one program's writing to the others' having read
 CACHE, CACHE_EACH = 5.5e6, 1.1e5  # what all programs together read, and one alone
 NEAR = 2.2e5  # what one reads from its own shared memory
@@ -50,15 +50,12 @@ class Work:
         names = {name for name, _ in recurrence.carried.values()}
         for level in recurrence.levels:
             names |= {name for item in level for name in (item.name, *item.reads())}
-            whole: dict[str, int] = {}
+            whole = read_whole(level)
+            read += [sizes[name] for name in whole]
+            meetings += bool(whole)
             for item in level:
                 if isinstance(item, Accumulate):
                     products += [(sizes[item.name], sizes[term.operand]) for term in item.terms]
-                    whole |= {term.operand: sizes[term.operand] for term in item.terms}
-                elif isinstance(item, Reduce):
-                    whole[item.of] = sizes[item.of]
-            read += whole.values()
-            meetings += bool(whole)
         vectors = tuple(sorted({sizes[name] for name in names if name in sizes}))
         return Work(vectors, tuple(products), tuple(read), meetings)
 

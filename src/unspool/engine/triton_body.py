@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 
 from unspool.engine.c_spec import CannotPrint
 from unspool.engine.plan import Accumulate, Elementwise, Item, Reduce, Term
-from unspool.engine.triton_spec import Printed, Recurrence, Tiles
+from unspool.engine.triton_spec import Printed, Recurrence, Tiles, read_whole
 from unspool.equations.expr import Apply, Const, Expr, Name
 from unspool.equations.functions import FUNCTIONS, LAYER_NORM_EPS, OPERATORS
 
 TYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32", "fp64": "float64"}
 BYTES = {"bf16": 2, "fp16": 2, "fp32": 4, "fp64": 8}
 PRINTED = set(FUNCTIONS) - set(OPERATORS) - {"layer_norm", "concat", "mean", "rstd"}
+TRITONS = {"exp", "log", "sqrt", "abs", "sin", "cos"}  # its own; the others are the prelude's
 GIVES_UP = 2  # what is left of a program's patience once it has waited in vain
 
 
@@ -52,7 +53,7 @@ class Body:
     def set_places(self) -> None:
         """Which vectors meet in memory, and what is read from outside."""
         rec, out = self.rec, self.out
-        whole = [name for level in rec.levels for name in self.whole(level)]
+        whole = [name for level in rec.levels for name in read_whole(level)]
         self.operands = list(dict.fromkeys(whole))
         if not self.tiles.local:
             out.met = {state for name in whole if (state := self.state_of(name))}
@@ -67,16 +68,6 @@ class Body:
             self.shared_pitch += pitch(rec.sizes[name])
         named = {*self.made, *self.old, *self.operands}
         self.sizes = sorted({rec.sizes[name] for name in named})
-
-    def whole(self, level: Sequence[Item]) -> list[str]:
-        """Vectors that a level reads from end to end."""
-        found: list[str] = []
-        for item in level:
-            if isinstance(item, Accumulate):
-                found += [term.operand for term in item.terms]
-            elif isinstance(item, Reduce):
-                found.append(item.of)
-        return list(dict.fromkeys(found))
 
     def state_of(self, name: str) -> str | None:
         """The state whose old or new value a name is, if it stands among the states' steps."""
@@ -100,7 +91,7 @@ class Body:
             self.carry_early()
         parts = {item.name: self.terms(item) for item in sums}
         begun: set[str] = set()
-        for batch in self.batches(self.pieces(self.whole(level))):
+        for batch in self.batches(self.pieces(read_whole(level))):
             self.await_batch(batch)
             for piece in batch:
                 for item in sums:
@@ -269,10 +260,8 @@ class Body:
     def row_sums(self, operand: str, value: str) -> str:
         n, total = self.rec.sizes[operand], []
         for piece in self.pieces([operand]):
-            x, inside = (
-                f"{self.piece(piece)}.to({self.real})",
-                f"k_x < {n - piece[1] * self.tiles.chunk}",
-            )
+            x = f"{self.piece(piece)}.to({self.real})"
+            inside = f"k_x < {n - piece[1] * self.tiles.chunk}"
             if self.tiles.local:
                 x, inside = self.read(operand), f"j{n} < {n}"
             term = f"tl.where({inside}, {value.format(x=x)}, 0.0)"
@@ -320,7 +309,8 @@ class Body:
             case Apply(function="+" | "-" | "*" | "/" as symbol, args=(a, b)):
                 return f"({self.expr(a)} {symbol} {self.expr(b)})"
             case Apply(function=function, args=args) if function in PRINTED:
-                return f"f_{function}({', '.join(map(self.argument, args))})"
+                name = f"tl.{function}" if function in TRITONS else f"f_{function}"
+                return f"{name}({', '.join(map(self.argument, args))})"
         raise CannotPrint(f"no kernel is written for {expr}")
 
     def argument(self, expr: Expr) -> str:

@@ -35,36 +35,6 @@ def f_softplus(x):
 
 
 @triton.jit
-def f_exp(x):
-    return tl.exp(x)
-
-
-@triton.jit
-def f_log(x):
-    return tl.log(x)
-
-
-@triton.jit
-def f_sqrt(x):
-    return tl.sqrt(x)
-
-
-@triton.jit
-def f_abs(x):
-    return tl.abs(x)
-
-
-@triton.jit
-def f_sin(x):
-    return tl.sin(x)
-
-
-@triton.jit
-def f_cos(x):
-    return tl.cos(x)
-
-
-@triton.jit
 def f_minimum(a, b):
     return tl.where(a != a, a, tl.where(b != b, b, tl.where(a < b, a, b)))
 

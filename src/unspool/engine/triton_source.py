@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from unspool.engine.triton_body import Body
+from unspool.engine.triton_body import Body, pitch
 from unspool.engine.triton_spec import Printed, Recurrence, Tiles
 
-# How often a program looks in vain before it gives up: some ten seconds. Nobody waits that long
-# unless something is broken, and an error is better than a GPU that hangs.
+# How often a program looks in vain before it gives up: some seconds, at about a microsecond each.
+# Nobody waits that long unless something is broken, and an error is better than a GPU that hangs.
 PATIENCE = 1 << 23
 
 HEAD = """import triton
@@ -90,13 +90,12 @@ def _place(body: Body) -> Iterator[str]:
     yield "here = row < (B - top)"
     if body.rec.ragged:
         yield "ends = tl.load(ends_p + top + row, mask=here, other=0)"
-    width = f"({t.rows}, {{}})"
     for n in body.sizes:
         yield f"u{n} = part * {t.of(n)} + tl.arange(0, {t.of(n)})"
         yield f"j{n} = u{n}[None, :]"
         yield f"ok{n} = here & (j{n} < {n})"
-        yield f"in{n} = here & (j{n} < {-(-n // 16) * 16})"
-        shape = width.format(t.of(n))
+        yield f"in{n} = here & (j{n} < {pitch(n)})"
+        shape = f"({t.rows}, {t.of(n)})"
         yield f"zero{n} = tl.zeros({shape}, {body.real})"
         deep = f"({t.split}, {t.rows}, {t.of(n)})" if t.split > 1 else shape
         yield f"sum{n} = tl.zeros({deep}, {body.real})"

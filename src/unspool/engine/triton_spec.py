@@ -1,11 +1,22 @@
 """What a kernel for the GPU computes, and how its work is cut into tiles."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from unspool.engine.plan import Item
+from unspool.engine.plan import Accumulate, Item, Reduce
 
 Levels = tuple[tuple[Item, ...], ...]
+
+
+def read_whole(level: Sequence[Item]) -> list[str]:
+    """Vectors that a level reads from end to end."""
+    found: list[str] = []
+    for item in level:
+        if isinstance(item, Accumulate):
+            found += [term.operand for term in item.terms]
+        elif isinstance(item, Reduce):
+            found.append(item.of)
+    return list(dict.fromkeys(found))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ out in another way Triton compiles it again; that is not checked again.)
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -16,6 +15,7 @@ from unspool.engine.c_build import CannotBuild
 from unspool.engine.c_spec import CannotPrint
 from unspool.engine.call import Call
 from unspool.engine.launch import LONG, is_captured, precision_of
+from unspool.engine.recompute import stretch
 from unspool.engine.tiles import power_of_two
 
 # Both round, and in other places: what is broken is off by far more.
@@ -51,22 +51,9 @@ def earned(calls: Sequence[Call], training: bool) -> None:
         raise type(verdict)(str(verdict))  # anew: one that was raised holds on to all it has seen
 
 
-def first_steps(call: Call) -> Call:
-    lengths = call.lengths
-    return replace(
-        call,
-        xs=call.xs[:LONG],
-        lengths=None if lengths is None else lengths.clamp(max=min(LONG, len(call.xs))),
-        step_masks={
-            name: mask[:LONG] if isinstance(mask, Tensor) else mask
-            for name, mask in call.step_masks.items()
-        },
-    )
-
-
 def _verdict(calls: Sequence[Call], training: bool) -> tuple[Exception | None, bool]:
     """What speaks against these kernels, if anything; and whether that is more than chance."""
-    few = [first_steps(call) for call in calls]
+    few = [stretch(call, 0, LONG) for call in calls]
     try:
         if training:
             for call in few:

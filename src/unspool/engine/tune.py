@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from unspool.engine.c_build import CannotBuild, cache_folder
+from unspool.engine.tiles import power_of_two
 
 SECONDS = 6.0  # no further way is tried after these
 TURNS = 3
@@ -97,8 +98,8 @@ def is_wanted() -> bool:
 
 def key_of(sources: Sequence[str], xs: torch.Tensor) -> str:
     """What a measurement depends on: the kernels, how many rows, the device."""
-    rows = 1 << max(4, (xs.shape[1] - 1).bit_length())
-    about = [*sources, str(rows), torch.__version__, device_name(xs.device)]
+    rows = str(power_of_two(xs.shape[1], 16))
+    about = [*sources, rows, torch.__version__, device_name(xs.device)]
     return hashlib.sha256("\0".join(about).encode()).hexdigest()[:32]
 
 
