@@ -81,7 +81,7 @@ def measure(name: str, T: int, B: int, H: int, options: Any) -> list[dict[str, A
     found = []
     for mode in speed.MODES:
         here = {k: layer for k, layer in candidates.items() if k != "memory" or mode == "forward"}
-        seconds = speed.measure(here, T, B, H, mode, options.rounds)
+        seconds = speed.measure(here, (T, B, H), mode, options.rounds)
         row = {"cell": name, "shape": [T, B, H], "mode": mode, "seconds": seconds}
         found.append(row)
         print(describe(row), flush=True)
@@ -156,13 +156,14 @@ def mean(values: list[float]) -> float:
     return math.exp(statistics.fmean(map(math.log, values)))
 
 
-def step() -> None:
-    """One step of one row, without gradients."""
+def step(where: speed.Where = speed.CPU, rows: int = 1) -> None:
+    """One step of some rows, without gradients."""
     cells = {"lstm": torch.nn.LSTMCell, "gru_after": torch.nn.GRUCell, "elman": torch.nn.RNNCell}
     for name, peer in cells.items():
         for H in (64, 128, 256, 512, 1024):
-            stepper, theirs = us.Stepper(us.cells.named()[name](H, H)), peer(H, H)
-            x = torch.randn(1, H)
+            cell, theirs = where.put(us.cells.named()[name](H, H)), where.put(peer(H, H))
+            stepper = us.Stepper(cell)
+            x = torch.randn(rows, H, device=where.device, dtype=where.dtype)
             _, state = stepper(x)
             given = tuple(state) if len(state) > 1 else state[0]
             with torch.no_grad():
@@ -172,6 +173,7 @@ def step() -> None:
                         "torch.nn": lambda p=theirs, x=x, given=given: p(x, given),
                     },
                     9,
+                    where,
                 )
             r = speed.ratios(seconds, "ours", "torch.nn")
             times = "  ".join(f"{k} {speed.median(v) * 1e6:.1f} us" for k, v in seconds.items())

@@ -2,6 +2,7 @@
 
     PYTHONPATH=src:. python benchmarks/cells_cuda.py [--cells lstm,own | all] [--dtypes bf16,fp16]
         [--shapes 512x32x512,...] [--forms dense,ragged,bidirectional] [--peers] [--fast-path]
+        [--step ROWS]
         [--seconds N] [--json FILE] [--markdown FILE]
 
 Every candidate of a case runs in turn, several rounds, between CUDA events; a ratio is taken
@@ -14,7 +15,8 @@ and the ratio has the share in it.
 "own" is a cell that is in no library, written here as a user would. --peers adds slower ways:
 the loop in torch, the same loop as a CUDA graph, JAX's scan of an LSTM; or some: --peers loop,jax.
 --fast-path compares our LSTM in bf16 and in fp16 with cuDNN's in fp16, which has kernels that
-cuDNN's other dtypes have not. With --device cpu it runs here, against torch.nn, to try it out.
+cuDNN's other dtypes have not. --step times single steps, as decoding takes them, instead. With
+--device cpu it runs here, against torch.nn, to try it out.
 """
 
 import argparse
@@ -28,6 +30,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import cells
 import cuda_peers
 import cuda_tables
 import torch
@@ -53,7 +56,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     left: list[str] = []
     about = cuda_tables.about(options.device, given)
     print("  ".join(f"{name} {value}" for name, value in about.items()), flush=True)
-    for case in cases(options):
+    if options.step is not None:
+        for dtype in options.dtypes:
+            print(f"one step of {options.step} rows, {dtype}")
+            cells.step(speed.Where(options.device, cuda_peers.DTYPES[dtype]), options.step)
+        return
+    for case in all_cases(options):
         if time.monotonic() - start > options.seconds:
             left.append(str(case).rstrip())
         else:
@@ -83,6 +91,14 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     every = ",".join(cuda_peers.PEERS)
     parser.add_argument("--peers", nargs="?", const=every, default="", help=f"of {every}")
     parser.add_argument("--fast-path", action="store_true", help="against cuDNN's fp16 LSTM")
+    parser.add_argument(
+        "--step",
+        type=int,
+        nargs="?",
+        const=1,
+        metavar="ROWS",
+        help="one step, against torch's cells",
+    )
     parser.add_argument("--seconds", type=float, default=math.inf, help="no new case after these")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--json", type=Path, help="write everything measured here")
@@ -90,6 +106,11 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(given)
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error("torch sees no GPU; try it out with --device cpu --shapes 20x4x16")
+    own = (options.cells, options.shapes, options.peers) != (CELLS, SHAPES, "")
+    if options.step is not None and (own or options.json or options.markdown or options.fast_path):
+        parser.error("--step has cells and sizes of its own, and prints: --dtypes goes with it")
+    if options.step is not None and options.step < 1:
+        parser.error("--step takes at least one row")
     try:
         take_apart(options)
     except ValueError as error:
@@ -116,7 +137,7 @@ def take_apart(options: argparse.Namespace) -> None:
     options.shapes = shapes
 
 
-def cases(options: argparse.Namespace) -> list[Case]:
+def all_cases(options: argparse.Namespace) -> list[Case]:
     found = [
         Case(name, dtype, form, shape, mode)
         for form in options.forms

@@ -85,6 +85,9 @@ def test_bench_shows_three_candidates(which: str, yardstick: str) -> None:
         (["explain", "mut1", "--size", "input=3", "--size", "hidden=4"], "mut1 needs input = hid"),
         (["bench", "gru", "--shape", "50x16"], "a shape is steps x rows x units, as in 50x16x128"),
         (["bench", "gru", "--shape", "0x1x2"], "a shape is steps x rows x units"),
+        (["bench", "gru", "--device", "tpu"], "--device is cpu or cuda, not 'tpu'"),
+        (["bench", "gru", "--dtype", "int8"], "--dtype is one of float32, bfloat16, float16"),
+        (["bench", "gru", "--dtype", "bfloat16"], "the kernels for a CPU compute in float32"),
         (["bench", "grru"], "'grru' is neither a cell nor a file; did you mean gru?"),
     ],
 )

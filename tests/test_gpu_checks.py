@@ -18,6 +18,7 @@ TRIED = [
     "everything fp64 x1 everything",
     "coupled dawdling",
     "random cell 3",
+    "peephole step by step",
 ]
 
 

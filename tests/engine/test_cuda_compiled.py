@@ -20,6 +20,9 @@ CASES = [
     ("peephole", "float64", 4, 96, 1),
     ("lstm", "bfloat16", 4, 32, 1),  # one program alone
     ("mingru", "bfloat16", 4, 64, 1),  # no product in the loop
+    ("janet", "float32", 40, 96, 0),  # one step
+    ("gru_after", "bfloat16", 3, 650, 0),
+    ("layer_norm_lstm", "bfloat16", 5, 1100, 0),  # which reads whole vectors
 ]
 
 
@@ -35,12 +38,13 @@ def test_kernels_compile_for_hopper() -> None:
     assert all(kernel["cubin"] > 1000 for kernel in found)
     assert Counter(kernel["sides"] for kernel in found)[2] == 2, "both directions in one launch"
     fit = [kernel for kernel in found if kernel["shared"] <= 232448]
-    for name, *_ in CASES:
-        assert sum(kernel["cell"] == name for kernel in fit) >= 2, f"{name}: one way, both passes"
+    for name, *_, directions in CASES:
+        wanted = 2 if directions else 1
+        assert sum(kernel["cell"] == name for kernel in fit) >= wanted, f"{name}: both passes"
     for kernel in found:
         assert kernel["reads past the first cache"] == kernel["waits"]
         if kernel["foreseen"] is not None:
             assert kernel["shared"] <= kernel["foreseen"], kernel
         halves = kernel["dtype"] in ("bfloat16", "float16")
-        if halves and kernel["cell"] != "mingru":
+        if halves and kernel["products"]:
             assert kernel["products on tensor cores"], kernel

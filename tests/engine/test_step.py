@@ -15,14 +15,11 @@ from unspool.engine import step as module
 every_cell = pytest.mark.parametrize(("kind", "sizes"), TABLE, ids=IDS)
 
 
-@every_cell
-@pytest.mark.parametrize("rows", [1, 7])
-@pytest.mark.parametrize("zoneout", [0.0, 0.2])
-def test_steps_make_a_sequence(
-    kind: us.CellType, sizes: dict[str, int], rows: int, zoneout: float
-) -> None:
+def same_as_a_sequence(
+    kind: us.CellType, sizes: dict[str, int], T: int, rows: int, zoneout: float
+) -> us.Stepper:
     cell = build(kind, sizes)
-    xs, first = inputs(cell, T=5, B=rows)
+    xs, first = inputs(cell, T, rows)
     masks = us.expected_masks(cell, zoneout)
     with torch.no_grad():
         ys, last = us.unfold(cell, xs, first, masks=masks, backend="reference")
@@ -32,6 +29,16 @@ def test_steps_make_a_sequence(
         torch.testing.assert_close(found, y)
     torch.testing.assert_close(tuple(state), tuple(last))
     assert type(state) is type(last)
+    return stepper
+
+
+@every_cell
+@pytest.mark.parametrize("rows", [1, 7])
+@pytest.mark.parametrize("zoneout", [0.0, 0.2])
+def test_steps_make_a_sequence(
+    kind: us.CellType, sizes: dict[str, int], rows: int, zoneout: float
+) -> None:
+    stepper = same_as_a_sequence(kind, sizes, T=5, rows=rows, zoneout=zoneout)
     assert all(session is not None for session in stepper.sessions.values())
 
 
@@ -71,7 +78,7 @@ def test_what_no_kernel_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise module.CannotPrint
 
-    monkeypatch.setattr(module, "_Session", refuse)
+    monkeypatch.setattr(module.CpuSession, "__init__", refuse)
     cell, x = us.cells.LSTM(4, 6), torch.randn(2, 4)
     torch.testing.assert_close(us.Stepper(cell)(x)[0], us.unfold(cell, x[None])[0][0])
 

@@ -28,7 +28,7 @@ def model_of(*texts: str, labels: Any = None, **settings: Any) -> LanguageModel:
 def test_pieces_with_the_state_carried_are_the_whole() -> None:
     model = model_of()
     ids = torch.tensor(model.codec.encode(TEXT))
-    whole = model.loss(Piece(ids[:-1, None], ids[1:, None]))
+    whole = model.loss(Piece(ids[:-1, None], ids[1:, None], len(ids) - 1))
     total, state = 0.0, None
     for piece in Streams(ids, rows=1, steps=11, shift=False).epoch(0):
         loss = model.loss(piece, state)

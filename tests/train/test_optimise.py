@@ -25,7 +25,7 @@ def flat(parameters: list[nn.Parameter]) -> torch.Tensor:
 def test_a_long_gradient_is_cut_to_the_limit_and_keeps_its_direction() -> None:
     parameters = with_gradients(100.0)
     before = flat(parameters)
-    assert clip_norm(parameters, 2.0) == pytest.approx(before.norm().item(), rel=1e-6)
+    assert clip_norm(parameters, 2.0).item() == pytest.approx(before.norm().item(), rel=1e-6)
     torch.testing.assert_close(flat(parameters), before * (2.0 / before.norm()), rtol=1e-6, atol=0)
 
 
@@ -35,6 +35,25 @@ def test_a_short_gradient_stays_and_0_is_off() -> None:
     for limit in (2.0, 0.0):
         clip_norm(parameters, limit)
         assert flat(parameters).equal(before)
+
+
+def test_what_is_no_number_can_still_be_found() -> None:
+    parameters = with_gradients(3.0)
+    assert parameters[1].grad is not None
+    parameters[1].grad[0] = torch.nan
+    assert clip_norm(parameters, 1.0).isnan()
+    assert parameters[0].grad is not None
+    assert parameters[0].grad.isfinite().all()
+    assert clip_norm([], 1.0).item() == 0.0
+
+
+def test_sparse_gradients_are_cut_too() -> None:
+    table = nn.Embedding(10, 3, sparse=True)
+    (table(torch.tensor([1, 2, 1])) * 10).sum().backward()
+    before = clip_norm(table.parameters(), 1.0)
+    assert table.weight.grad is not None
+    assert before > 1.0
+    assert table.weight.grad.coalesce().values().norm().item() == pytest.approx(1.0, abs=1e-5)
 
 
 def test_values_are_cut_one_by_one() -> None:

@@ -1,6 +1,7 @@
 """Commands about cells: what there is, what follows from the equations, how fast it runs."""
 
 import json
+import re
 from typing import Annotated, Any
 
 import torch
@@ -92,29 +93,34 @@ def bench(
         str, typer.Option(metavar="TxBxH", help="Steps, rows of a batch, units.")
     ] = "50x16x128",
     rounds: Annotated[int, typer.Option(min=1, help="How often each candidate has its turn.")] = 5,
+    device: Annotated[str, typer.Option(metavar="DEVICE", help="cpu, or cuda for a GPU.")] = "cpu",
+    dtype: Annotated[
+        str, typer.Option(metavar="DTYPE", help="float32; on a GPU also bfloat16 and float16.")
+    ] = "float32",
     as_json: Json = False,
 ) -> None:
     """Time a cell: its kernels against a loop in torch and against torch.nn."""
-    kind, (T, B, H) = find_cell(which), parse_shape(shape)
-    candidates = speed.layers(kind, H, ["auto", "planned"])
+    kind, shape_TBH, where = find_cell(which), parse_shape(shape), parse_where(device, dtype)
+    T, B, H = shape_TBH
+    candidates = speed.layers(kind, H, ["auto", "planned"], where)
     yardstick = "torch.nn" if "torch.nn" in candidates else "torch.nn.LSTM"
     if yardstick not in candidates:
-        candidates |= {yardstick: speed.layers(named()["lstm"], H, [])["torch.nn"]}
+        candidates |= {yardstick: speed.layers(named()["lstm"], H, [], where)["torch.nn"]}
     names = {"auto": "compiled", "planned": "a loop in torch", yardstick: yardstick}
-    threads = torch.get_num_threads()
+    if not as_json:
+        print(f"{kind.name}: {T} steps, {B} rows, {H} units, {dtype}, {where}; medians of ms")
+    found = {
+        mode: speed.measure(candidates, shape_TBH, mode, rounds, where) for mode in speed.MODES
+    }
     if as_json:
-        found = {
-            mode: {
-                names[name]: speed.median(times) * 1e3
-                for name, times in speed.measure(candidates, T, B, H, mode, rounds).items()
-            }
-            for mode in speed.MODES
+        medians = {
+            mode: {names[name]: speed.median(s) * 1e3 for name, s in seconds.items()}
+            for mode, seconds in found.items()
         }
-        print(json.dumps({"cell": kind.name, "shape": [T, B, H], "milliseconds": found}))
+        about = {"device": device, "dtype": dtype, "milliseconds": medians}
+        print(json.dumps({"cell": kind.name, "shape": shape_TBH, **about}))
         return
-    print(f"{kind.name}: {T} steps, {B} rows, {H} units, float32, {threads} threads; medians of ms")
     print(f"    {'':<16}{'forward':>10}{'':>10}{'forward+backward':>20}")
-    found = {mode: speed.measure(candidates, T, B, H, mode, rounds) for mode in speed.MODES}
     for name, label in names.items():
         row = f"    {label:<16}"
         for mode, width in zip(speed.MODES, (10, 20), strict=True):
@@ -122,6 +128,24 @@ def bench(
             times = speed.median(speed.ratios(found[mode], "auto", name))
             row += f"{times:>9.2f}x" if name != "auto" else " " * 10
         print(row.rstrip())
+
+
+DTYPES = ("float32", "bfloat16", "float16")
+
+
+def parse_where(device: str, dtype: str) -> speed.Where:
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
+        raise ValueError(f"--device is cpu or cuda, not {device!r}")
+    if dtype not in DTYPES:
+        raise ValueError(f"--dtype is one of {', '.join(DTYPES)}, not {dtype!r}")
+    if device == "cpu" and dtype != "float32":
+        raise ValueError(f"the kernels for a CPU compute in float32; {dtype} is for --device cuda")
+    if device != "cpu" and not torch.cuda.is_available():
+        raise ValueError("torch sees no GPU here: drop --device, or install torch's build for CUDA")
+    number = int(device.partition(":")[2] or 0)
+    if device != "cpu" and number >= torch.cuda.device_count():
+        raise ValueError(f"--device {device}: torch sees {torch.cuda.device_count()} here, from 0")
+    return speed.Where(device, getattr(torch, dtype))
 
 
 def parse_shape(text: str) -> tuple[int, int, int]:

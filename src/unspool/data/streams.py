@@ -12,17 +12,20 @@ from unspool.data.batches import Epoch
 
 @dataclass(frozen=True)
 class Piece:
-    """The next steps of every row: what is read (T, B), and what comes after it (T, B)."""
+    """The next steps of every row: what is read (T, B), and what comes after it (T, B), -1 where
+    nothing does; `count` is how many do."""
 
     inputs: Tensor
     targets: Tensor
+    count: int
 
     @property
     def size(self) -> tuple[int, int]:
         return self.inputs.shape[0], self.inputs.shape[1]
 
     def to(self, device: Any) -> "Piece":
-        return Piece(self.inputs.to(device), self.targets.to(device))
+        inputs, targets = (x.to(device, non_blocking=True) for x in (self.inputs, self.targets))
+        return Piece(inputs, targets, self.count)
 
 
 class Streams:
@@ -48,7 +51,8 @@ class Streams:
 
         def piece(start: int) -> Piece:
             end = start + self.steps
-            return Piece(inputs[start:end].contiguous(), targets[start:end].contiguous())
+            wanted = targets[start:end].contiguous()
+            return Piece(inputs[start:end].contiguous(), wanted, int((wanted >= 0).sum()))
 
         return Epoch(list(starts), piece)
 

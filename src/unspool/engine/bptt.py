@@ -12,7 +12,14 @@ import torch
 from torch import Tensor
 
 from unspool.cells.cell import Bound
-from unspool.engine.call import Call, prepare, state_like, without_autocast
+from unspool.engine.call import (
+    Call,
+    autocast_is_on,
+    bound_of,
+    prepare,
+    state_like,
+    without_autocast,
+)
 from unspool.engine.masks import Masks
 from unspool.engine.reference import Rows, active_rows, step_inputs, take
 from unspool.equations.derivative import OUTPUT, Backward, adjoint, derive, from_next
@@ -51,6 +58,8 @@ def bptt(
     call = prepare(cell, xs, state, lengths=lengths, reverse=reverse, masks=masks, record=record)
     if not isinstance(call.cell, Bound):
         raise ValueError("bptt differentiates equations; a Python cell has none: use autograd")
+    if autocast_is_on(xs.device.type):
+        d_ys = d_ys.to(call.xs.dtype)
     if d_ys.shape != (*xs.shape[:2], call.cell.output_size) or d_ys.dtype != call.xs.dtype:
         raise ValueError(
             f"d_ys has shape {tuple(d_ys.shape)} of {d_ys.dtype}; the outputs have "
@@ -58,7 +67,11 @@ def bptt(
         )
     ends = state_like(call.cell, d_state, call.xs, "gradient d_state,")
     with without_autocast(xs.device.type):
-        return _Tape(call, call.cell, masks or Masks()).backward(d_ys, ends)
+        found = _Tape(call, call.cell, masks or Masks()).backward(d_ys, ends)
+    own = bound_of(cell)
+    assert isinstance(own, Bound)
+    shares = {name: share.to(own.tensors[name].dtype) for name, share in found.parameters.items()}
+    return found._replace(parameters=shares)
 
 
 class _Tape:

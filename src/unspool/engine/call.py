@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -64,11 +64,14 @@ def prepare(
     masks: Masks | None,
     record: Sequence[str],
 ) -> Call:
-    bound = _bound(cell)
+    bound = bound_of(cell)
     if not isinstance(xs, Tensor) or xs.dim() != 3:
         found = f"a tensor of shape {tuple(xs.shape)}" if isinstance(xs, Tensor) else repr(type(xs))
         raise ValueError(f"xs is a tensor of shape (T, B, I): steps, rows, features; got {found}")
     xs = _same_kind(bound, xs)
+    half = under_autocast(bound, xs.device.type)
+    if half is not bound:
+        bound, xs = half, xs.to(_dtype(half, xs))
     if isinstance(bound, Bound) and xs.shape[2] != bound.sizes["input"]:
         raise ValueError(
             f"xs has {xs.shape[2]} features a step, and the cell was built with input_size="
@@ -88,7 +91,7 @@ def _as(like: Tensor, mask: Any) -> Any:
     return mask.to(like.device, like.dtype) if isinstance(mask, Tensor) else mask
 
 
-def _bound(cell: Any) -> Bound | PythonCell:
+def bound_of(cell: Any) -> Bound | PythonCell:
     if isinstance(cell, Cell):
         return cell.bind()
     if isinstance(cell, Bound):
@@ -107,7 +110,7 @@ def _bound(cell: Any) -> Bound | PythonCell:
 
 
 def _same_kind(cell: Bound | PythonCell, xs: Tensor) -> Tensor:
-    """`xs` as the cell can take it: on its device, of its dtype, which autocast yields to.
+    """`xs` as the cell can take it: on its device, and, under autocast, of its dtype.
 
     A Python cell may read symbols: whole numbers stay what they are.
     """
@@ -133,6 +136,28 @@ def _same_kind(cell: Bound | PythonCell, xs: Tensor) -> Tensor:
 
 def autocast_is_on(device: str) -> bool:
     return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+
+
+def under_autocast(cell: Any, device: str) -> Any:
+    """The cell in the dtype that autocast asks for, as torch.nn's layers have it on a GPU.
+
+    On the CPU it stays as it is: bfloat16 is a backend there, which rounds products alone.
+    """
+    if not isinstance(cell, Bound) or not autocast_decides(device):
+        return cell
+    return in_dtype(cell, torch.get_autocast_dtype(device))
+
+
+def autocast_decides(device: str) -> bool:
+    return device != "cpu" and autocast_is_on(device)
+
+
+def in_dtype(cell: Bound, dtype: torch.dtype) -> Bound:
+    """With parameters of another dtype; float64 stays, as it does under autocast."""
+    kinds = {tensor.dtype for tensor in cell.tensors.values()}
+    if kinds <= {dtype, torch.float64}:
+        return cell
+    return replace(cell, tensors={name: value.to(dtype) for name, value in cell.tensors.items()})
 
 
 def without_autocast(device: str) -> AbstractContextManager[Any]:

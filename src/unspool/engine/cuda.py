@@ -6,7 +6,7 @@ Two calls of one cell, the directions of a bidirectional layer, share a launch.
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import torch
 from torch import Tensor
@@ -16,9 +16,11 @@ from unspool.engine import triton_build
 from unspool.engine.call import Call
 from unspool.engine.launch import DTYPES, Found, Loop, Side, precision_of, real_of
 from unspool.engine.plan import Elementwise, Item, Plan, make_plan
-from unspool.engine.planned import Env, Runner, Stages, as_rows, parameter_gradients, stages_of
 from unspool.engine.programs import folded
+from unspool.engine.rows import Arranged, Runner, arranged, as_rows, parameter_gradients
 from unspool.engine.saved import Saved
+from unspool.engine.stages import Env, Stages, stages_of
+from unspool.engine.tiles import power_of_two
 from unspool.engine.triton_spec import Levels, Recurrence
 from unspool.equations.derivative import OUTPUT, adjoint, from_next, recorded
 
@@ -44,11 +46,11 @@ def alike(calls: Sequence[Call]) -> bool:
 def kind(call: Call) -> tuple[object, ...]:
     assert isinstance(call.cell, Bound)
     sizes = tuple(call.cell.sizes.items())
-    masks = tuple(call.row_masks), _numbers(call)
+    masks = tuple(call.row_masks), numbers_of(call)
     return call.cell.equations, sizes, call.record, masks, call.xs.dtype
 
 
-def _numbers(call: Call) -> frozenset[str]:
+def numbers_of(call: Call) -> frozenset[str]:
     """Masks that are one number."""
     return frozenset(n for n, mask in call.step_masks.items() if not isinstance(mask, Tensor))
 
@@ -68,6 +70,20 @@ class Passes:
     outputs: tuple[str, ...]
     carried: Mapping[str, tuple[str, str | None]]
     history: bool
+
+    @cached_property
+    def first(self) -> Arranged:
+        return arranged(self.before)
+
+    @cached_property
+    def rest(self) -> Arranged:
+        return arranged(self.after)
+
+    @cached_property
+    def rest_without_x(self) -> Arranged:
+        """Backwards: without what the input's gradient alone needs."""
+        left_out = _only_for_x(self.plan)
+        return arranged(item for item in self.after if item.name not in left_out)
 
     def items(self) -> tuple[Item, ...]:
         return (*self.before, *itertools.chain(*self.levels), *self.after)
@@ -176,7 +192,7 @@ def forwards(calls: Sequence[Call], training: bool) -> list[tuple[list[Tensor], 
     for call in calls:
         stages = stages_of(call, compact=False)
         flat = _start(stages, {"x": stages.cleared(call.xs.flatten(0, 1))}, passes)
-        Runner(stages, passes.before)(flat)
+        Runner(stages, passes.first)(flat)
         sides.append(Side(stages, flat, call.state, call.reverse))
     found = _loop(passes, sides, len(calls[0].xs[0])).launch(sides)
     return [_forward_end(passes, *pair, training) for pair in zip(sides, found, strict=True)]
@@ -190,7 +206,7 @@ def _forward_end(
     if training or passes.after:
         flat |= found.states_by_step(eqs.carried, call.reverse)
     flat |= found.stored
-    Runner(stages, passes.after)(flat)
+    Runner(stages, passes.rest)(flat)
     lines = [eqs.output, *(eqs.carried.get(name, name) for name in call.record)]
     outputs: list[Tensor] = []
     for line in lines:
@@ -225,7 +241,7 @@ def backwards(
         for name, grad in zip(call.record, given[1 + states :], strict=True):
             rows[recorded(name)] = stages.cleared(grad.flatten(0, 1))
         flat = _start(stages, rows, passes)
-        Runner(stages, passes.before)(flat)
+        Runner(stages, passes.first)(flat)
         sides.append(Side(stages, flat, given[1 : 1 + states], not call.reverse))
     found = _loop(passes, sides, len(calls[0].xs[0])).launch(sides)
     return [_backward_end(passes, *pair, wants_x) for pair in zip(sides, found, strict=True)]
@@ -235,8 +251,7 @@ def _backward_end(passes: Passes, side: Side, found: Found, wants_x: bool) -> di
     stages, plan = side.stages, passes.plan
     flat: Env = {**side.flat, **found.stored}
     flat |= found.states_by_step({}, side.backwards, from_next)
-    left_out = frozenset[str]() if wants_x else _only_for_x(plan)
-    Runner(stages, [item for item in passes.after if item.name not in left_out])(flat)
+    Runner(stages, passes.rest if wants_x else passes.rest_without_x)(flat)
     clear = [name for name in _to_clear(plan) if name in flat]
     flat |= {name: stages.cleared(as_rows(flat, name)) for name in clear}
     result = dict(zip(plan.equations.states, found.last, strict=True))
@@ -284,12 +299,12 @@ def _loop(passes: Passes, sides: Sequence[Side], B: int) -> Loop:
     return _loop_of(
         passes,
         frozenset(call.row_masks),
-        _numbers(call),
+        numbers_of(call),
         call.lengths is not None,
         tuple(side.backwards for side in sides),
         tuple(call.cell.sizes.items()),
         call.xs.dtype,
-        B,
+        power_of_two(B, 16),  # batches of nearly as many rows share their kernels
         call.xs.device,
         precision_of(call.xs.dtype),
     )

@@ -12,7 +12,8 @@ from torch import Tensor
 from unspool.engine import tiles as tiling
 from unspool.engine import triton_build, tune
 from unspool.engine.c_build import CannotBuild
-from unspool.engine.planned import Stages, as_rows
+from unspool.engine.rows import as_rows
+from unspool.engine.stages import Stages
 from unspool.engine.triton_body import pitch
 from unspool.engine.triton_source import print_triton
 from unspool.engine.triton_spec import Printed, Recurrence, Tiles
@@ -105,7 +106,7 @@ class Found:
 
 
 class Loop:
-    """A recurrence for one number of rows: how it is cut is settled at its first launch."""
+    """A recurrence for up to B rows: how it is cut is settled at its first launch."""
 
     def __init__(
         self,
@@ -119,7 +120,7 @@ class Loop:
         self.kernels: dict[bool, Kernel] = {}
         self.ways = tiling.candidates(
             tiling.Work.of(recurrence),
-            tiling.power_of_two(B, 16),
+            B,
             dtype.itemsize,
             chip(device),
             len(recurrence.backwards),
@@ -158,9 +159,12 @@ class Kernel:
     def launch(self, sides: Sequence[Side]) -> list[Found]:
         xs = sides[0].stages.call.xs
         rooms = self.rooms(sides)
-        trouble = torch.zeros(1, dtype=torch.int32, device=xs.device)
+        # nothing outlives a launch: it may stand in the memory of a graph that is being made
+        waits = self.tiles.meets or self.tiles.delay > 0
+        make = torch.zeros if waits else torch.empty  # without a launch
+        trouble = make(1, dtype=torch.int32, device=xs.device)
         self.start(self.arguments(rooms, trouble), xs.shape[1], xs.device)
-        if not self.proven and not is_captured(xs.device):
+        if waits and not self.proven and not is_captured(xs.device):
             if trouble.item():
                 raise CannotBuild("programs of a kernel waited for one another in vain")
             self.proven = True
@@ -189,8 +193,7 @@ class Kernel:
         lengths = call.lengths
         ends = call.xs if lengths is None else lengths.to(call.xs.device).contiguous()
         found: list[Any] = [T, B, 0, 0, ends, trouble, *(room.shared for room in rooms)]
-        for name, _ in out.matrices:
-            matrices = _alike([room.side.stages.tensors[name] for room in rooms])
+        for matrices in self.matrices(rooms):
             found += [*matrices, *matrices[0].stride()]
         for name in out.arrays:
             arrays = _alike([room.array(name) for room in rooms])
@@ -214,10 +217,22 @@ class Kernel:
             found += [call.xs if name in out.shared else room.stored[name] for room in rooms]
         return found
 
+    def matrices(self, rooms: "Sequence[Room]") -> list[Sequence[Tensor]]:
+        """Each of all rooms; those that are transposed laid out by columns."""
+        names = self.printed.matrices
+        own = [[room.side.stages.tensors[name] for room in rooms] for name, _ in names]
+        turned = [k for k, (_, transposed) in enumerate(names) if transposed]
+        columns = iter(_columns_first([matrix for k in turned for matrix in own[k]]))
+        for k in turned:
+            own[k] = [next(columns) for _ in rooms]
+        return [_alike(matrices) for matrices in own]
+
     def meeting_places(self, xs: Tensor) -> list[tuple[dict[str, Tensor], Tensor]]:
         """Memory for vectors that are read whole, every place of it marked as not yet written."""
         T, B = xs.shape[:2]
         out, sides = self.printed, len(self.rec.backwards)
+        if not out.met and not out.shared:
+            return [({}, xs.new_empty(0))] * sides
         widths = {name: pitch(self.state_size(name)) for name in out.histories if name in out.met}
         shared = sum(pitch(self.rec.sizes[name]) for name in out.shared)
         lengths = [*((T + 1) * B * width for width in widths.values()), T * B * shared]
@@ -275,18 +290,30 @@ class Room:
                 self.stored[name] = xs.new_empty(T * B, n, dtype=real)
 
     def array(self, name: str) -> Tensor:
-        rows = as_rows(self.side.flat, name).expand(-1, self.kernel.rec.sizes[name])
-        return _straight(rows)
+        rows, n = as_rows(self.side.flat, name), self.kernel.rec.sizes[name]
+        return _straight(rows if rows.shape[1] == n else rows.expand(-1, n))
 
     def number(self, name: str) -> Tensor:
         """In memory: Triton takes numbers in float32 alone."""
-        xs = self.side.stages.call.xs
-        return xs.new_full((1,), self.side.flat[name], dtype=real_of(xs.dtype))
+        xs, value = self.side.stages.call.xs, self.side.flat[name]
+        if isinstance(value, Tensor):
+            return value
+        return xs.new_full((1,), value, dtype=real_of(xs.dtype))
 
     def found(self) -> Found:
         sizes = {name: self.kernel.state_size(name) for name in self.histories}
         steps = {name: found[..., : sizes[name]] for name, found in self.histories.items()}
         return Found(self.stored, self.outputs, self.last, steps)
+
+
+def _columns_first(matrices: list[Tensor]) -> list[Tensor]:
+    """Laid out by columns: what a product adds up is close together in a transpose too.
+
+    Else a program's few columns are read in single entries, which meet in the banks of its memory.
+    """
+    if len(matrices) > 2 and len({matrix.shape for matrix in matrices}) == 1:
+        return list(torch.stack(matrices).mT.contiguous().mT)  # two launches
+    return [matrix.mT.contiguous().mT for matrix in matrices]
 
 
 def _straight(rows: Tensor) -> Tensor:
@@ -295,6 +322,6 @@ def _straight(rows: Tensor) -> Tensor:
 
 def _alike(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
     """All sides' tensors are laid out in the same way: their strides are handed over once."""
-    if len({tensor.stride() for tensor in tensors}) == 1:
+    if len(tensors) == 1 or len({tensor.stride() for tensor in tensors}) == 1:
         return tensors
     return [tensor.contiguous() for tensor in tensors]

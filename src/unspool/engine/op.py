@@ -17,7 +17,13 @@ from unspool.engine import cpu, cuda, planned, trust
 from unspool.engine.autograd import in_words
 from unspool.engine.c_build import CannotBuild
 from unspool.engine.c_spec import CannotPrint
-from unspool.engine.call import Call, autocast_is_on, prepare, without_autocast
+from unspool.engine.call import (
+    Call,
+    autocast_is_on,
+    prepare,
+    under_autocast,
+    without_autocast,
+)
 from unspool.engine.launch import real_of
 from unspool.engine.masks import Masks
 from unspool.engine.programs import build_both
@@ -58,15 +64,16 @@ class Given(NamedTuple):
             dict(zip(self.keep, self.keep_masks, strict=True)),
             dict(zip(self.operands, self.operand_masks, strict=True)),
         )
-        return prepare(
-            Bound(parse(self.equations), sizes, tensors),
-            self.xs,
-            self.state,
-            lengths=self.lengths,
-            reverse=self.reverse,
-            masks=masks,
-            record=tuple(self.record),
-        )
+        with without_autocast(self.xs.device.type):  # its work is done, and part of the graph
+            return prepare(
+                Bound(parse(self.equations), sizes, tensors),
+                self.xs,
+                self.state,
+                lengths=self.lengths,
+                reverse=self.reverse,
+                masks=masks,
+                record=tuple(self.record),
+            )
 
     def shapes(self) -> Call:
         """Without lengths, whose numbers are not known while a graph is made."""
@@ -220,7 +227,8 @@ def unfold_compiled(
     """The operator, called from inside a graph that is being made."""
     masks = Masks() if masks is None else masks
     eqs, (T, B, _) = bound.equations, xs.shape
-    if autocast_is_on(xs.device.type):  # the recurrence runs in the dtype of the parameters
+    if autocast_is_on(xs.device.type):  # the graph itself converts what autocast would
+        bound = under_autocast(bound, xs.device.type)
         dtype = next(iter(bound.tensors.values()), xs).dtype
         xs = xs.to(dtype)
         state = None if state is None else [value.to(dtype) for value in state]

@@ -162,6 +162,14 @@ class Plan:
         return tensors[matrix]
 
     @cached_property
+    def outers_by_right(self) -> dict[str, list[tuple[str, str]]]:
+        """The matrices of `outers` and their left sides, by the vector on the right."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for name, left, right in self.outers:
+            found.setdefault(right, []).append((name, left))
+        return found
+
+    @cached_property
     def crowded(self) -> frozenset[str]:
         """Parameters whose gradient is a sum of several products, which may overlap in part."""
         counts = Counter(matrix for matrix, _, _ in self.outers)

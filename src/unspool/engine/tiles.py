@@ -13,10 +13,21 @@ from unspool.engine.triton_spec import Recurrence, Tiles, read_whole
 
 # A Hopper GPU, in microseconds and bytes a microsecond: estimates, none of them measured yet.
 MEETING = 1.3  # from one program's writing to the others' having read
+LOOK = 0.5  # of that: reading what has long been written
 CACHE, CACHE_EACH = 5.5e6, 1.1e5  # what all programs together read, and one alone
 NEAR = 2.2e5  # what one reads from its own shared memory
+BANKS = 128  # bytes of it that are read or written at a time
 REGISTERS = 128  # numbers that a thread has at hand, without putting any aside
 ALONE = 64 * 1024  # bytes of weights up to which one program may hold a whole cell
+LEAST = 1 << 16  # bytes of vectors that wait in registers together: half of those of four warps
+MOST = 1 << 17  # the same of eight
+SHARES = tuple(  # warps, groups of them, columns of each group, bytes that wait together
+    (warps, split, each, batch)
+    for warps, split, each in ((4, 4, 64), (8, 8, 32), (8, 8, 64), (8, 4, 64))
+    for batch in (LEAST, MOST)[: warps // 4]
+)
+NUMBERS = 2048  # of a vector's, in all rows, that four warps have at hand without crowding
+WIDEST = 4096  # units of a row that a program may have by itself
 MANY = 4  # ways that are worth measuring
 
 
@@ -66,27 +77,50 @@ def candidates(
     """None at all where no grid fits on the chip as a whole. The sides share the chip."""
     if not work.meetings:
         return [_apart(work)]
-    priced = []
-    ways = product((16, 32, 64), (8, 16, 32, 64), ((4, 4), (8, 8), (8, 4)))
-    for rows, wide, (warps, split) in ways:
-        parts = -(-max(work.vectors) // wide)
-        if parts * sides > chip.programs or (rows > 16 and rows >= 2 * B):
-            continue
-        units = tuple((n, power_of_two(-(-n // parts), 8)) for n in work.vectors)
-        chunk = min(256, power_of_two(max(work.read), 16 * split))
-        tiles = Tiles(rows, parts, units, chunk, split, warps, precision=precision)
-        room = chip.shared - near_bytes(work, tiles, element)
-        if room < weight_bytes(work, tiles, element):
-            widest = max((tiles.of(n) for n, _ in work.products), default=0)
-            passing = widest * chunk * element * tiles.parts
-            tiles = replace(tiles, held=max(0, room - passing))
-        priced.append((price(work, tiles, B, element, chip.programs // sides), tiles))
-    priced.sort(key=lambda pair: pair[0])
-    found = [*_alone(work, element, precision), *(tiles for _, tiles in priced)]
+    if not work.products and max(work.vectors) <= WIDEST:
+        return [_by_rows(work)]
+    ways = [tiles for _, tiles in priced(work, B, element, chip, sides, precision)]
+    found = [*_alone(work, element, precision), *ways]
     # the best of each shape first: what differs little is little worth measuring
     shapes = {(tiles.rows, tiles.programs): tiles for tiles in reversed(found)}
     first = [tiles for tiles in found if shapes[tiles.rows, tiles.programs] is tiles]
     return list(dict.fromkeys([*first[: MANY - 1], *found]))[:MANY]
+
+
+def priced(
+    work: Work, B: int, element: int, chip: Chip, sides: int, precision: str
+) -> list[tuple[float, Tiles]]:
+    """Every way that fits in which programs meet, with the microseconds that a step may take."""
+    found = []
+    for rows, wide, share in product((16, 32, 64), (8, 16, 32, 64), SHARES):
+        parts = -(-max(work.vectors) // wide)
+        if parts * sides > chip.programs or (rows > 16 and rows >= 2 * B):
+            continue
+        tiles = _cut(work, rows, parts, share, precision)
+        if tiles.batch > LEAST and all_pieces(work, tiles, element) <= LEAST:
+            continue  # the same again
+        tiles = _held(work, tiles, element, chip.shared)
+        found.append((price(work, tiles, B, element, chip.programs // sides), tiles))
+    return sorted(found, key=lambda pair: pair[0])
+
+
+def _cut(
+    work: Work, rows: int, parts: int, share: tuple[int, int, int, int], precision: str
+) -> Tiles:
+    warps, split, each, batch = share
+    units = tuple((n, power_of_two(-(-n // parts), 8)) for n in work.vectors)
+    chunk = min(each * split, power_of_two(max(work.read), 16 * split))
+    return Tiles(rows, parts, units, chunk, split, warps, batch=batch, precision=precision)
+
+
+def _held(work: Work, tiles: Tiles, element: int, shared: int) -> Tiles:
+    """With as many weights on chip as there is room for."""
+    room = shared - near_bytes(work, tiles, element)
+    if room >= weight_bytes(work, tiles, element):
+        return tiles
+    widest = max((tiles.of(n) for n, _ in work.products), default=0)
+    passing = widest * tiles.chunk * element * tiles.parts
+    return replace(tiles, held=max(0, room - passing))
 
 
 def price(work: Work, tiles: Tiles, B: int, element: int, programs: int) -> float:
@@ -98,17 +132,36 @@ def price(work: Work, tiles: Tiles, B: int, element: int, programs: int) -> floa
     exchanged = tiles.rows * sum(work.read) * element
     weights = weight_bytes(work, tiles, element)
     again = max(0, weights - tiles.held)
-    taken = work.meetings * MEETING + (exchanged + again) / speed
-    taken += (weights + 2 * exchanged) / NEAR
+    # what does not fit in registers together is waited for again
+    more = max(0, -(-all_pieces(work, tiles, element) // tiles.batch) - work.meetings)
+    taken = (work.meetings + LOOK * more) * MEETING + (exchanged + again) / speed
+    taken += near_rounds(work, tiles, element, weights) * BANKS / NEAR
     numbers = (sum_bytes(work, tiles) + piece_bytes(work, tiles, element)) / 4
     crowded = max(0.0, numbers / (32 * tiles.warps * REGISTERS) - 1.0)
     return launches * taken * (1 + crowded)
 
 
+def near_rounds(work: Work, tiles: Tiles, element: int, weights: int) -> float:
+    """Turns of shared memory in a step: what was exchanged is written there and read, with weights.
+
+    Rows of a piece that are shorter than all banks meet in some of them. Warps that share a group
+    part its rows if they can; they read the same weights, and without that the same rows too.
+    """
+    columns = sum(-(-n // tiles.chunk) * tiles.chunk for n in work.read)
+    exchanged = tiles.rows * columns * element * tiles.parts
+    meeting = BANKS / min(BANKS, tiles.chunk // tiles.split * element)
+    alike = tiles.warps // tiles.split
+    again = alike / min(alike, tiles.rows // 16)
+    return (alike * weights + (meeting + again) * exchanged) / BANKS
+
+
 def piece_bytes(work: Work, tiles: Tiles, element: int) -> int:
     """Of exchanged vectors, what is read at once."""
-    pieces = sum(-(-n // tiles.chunk) for n in work.read)
-    return min(pieces * tiles.rows * tiles.chunk * element, tiles.batch)
+    return min(all_pieces(work, tiles, element), tiles.batch)
+
+
+def all_pieces(work: Work, tiles: Tiles, element: int) -> int:
+    return sum(-(-n // tiles.chunk) for n in work.read) * tiles.rows * tiles.chunk * element
 
 
 def sum_bytes(work: Work, tiles: Tiles) -> int:
@@ -136,6 +189,13 @@ def _apart(work: Work) -> Tiles:
     parts = -(-max(work.vectors, default=1) // 32)
     units = tuple((n, power_of_two(-(-n // parts))) for n in work.vectors)
     return Tiles(4, parts, units, 16, 1, 1, meets=False)
+
+
+def _by_rows(work: Work) -> Tiles:
+    """Vectors are read whole, but by no product: a program has whole rows, as wide as they are."""
+    units = tuple((n, power_of_two(n, 16)) for n in work.vectors)
+    rows = max(1, NUMBERS // max(size for _, size in units))
+    return Tiles(rows, 1, units, 16, 1, 4, local=True, meets=False)
 
 
 def _alone(work: Work, element: int, precision: str) -> list[Tiles]:

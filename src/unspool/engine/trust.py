@@ -68,15 +68,18 @@ def _verdict(calls: Sequence[Call], training: bool) -> tuple[Exception | None, b
     dtype, device = calls[0].xs.dtype, calls[0].xs.device
     allowed = 1e-2 if precision_of(dtype) == "tf32" else TOLERANCE[dtype]
     if worst > allowed:
-        said = (
-            f"a kernel's numbers on {device} are off by {worst:.1e} of their size, more than the "
-            f"{allowed:.0e} that rounding explains; it is not used. Please report the cell, the "
-            "device and the versions of torch and triton"
-        )
-        return CannotBuild(said), True
+        return CannotBuild(said_of(worst, allowed, device)), True
     # of inputs that are nothing, and of results that are not numbers, nothing follows
     finite = all(value.isfinite().float().mean() > 0.5 for value in theirs[0] if value.numel())
     return None, finite and bool(calls[0].xs.any())
+
+
+def said_of(worst: float, allowed: float, device: torch.device) -> str:
+    return (
+        f"a kernel's numbers on {device} are off by {worst:.1e} of their size, more than the "
+        f"{allowed:.0e} that rounding explains; it is not used. Please report the cell, the "
+        "device and the versions of torch and triton"
+    )
 
 
 def _all_of(calls: Sequence[Call], training: bool) -> list[list[Tensor]]:

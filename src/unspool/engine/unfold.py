@@ -133,7 +133,8 @@ def unfold(
     step, (T, B, n): a state's name means its new value. With `recompute` training keeps the state
     of every so many steps alone, and runs what lies between again when gradients are taken.
 
-    The recurrence runs in the dtype of the cell's parameters, under autocast too.
+    The recurrence runs in the dtype of the cell's parameters; on a GPU, under autocast, in that of
+    autocast.
     """
     if backend not in BACKENDS:
         raise ValueError(f"there is no backend {backend!r}; choose one of {', '.join(BACKENDS)}")

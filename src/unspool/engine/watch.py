@@ -14,7 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from unspool.cells.cell import Bound
 from unspool.engine.autograd import in_func
+from unspool.engine.call import bound_of, in_dtype
 from unspool.engine.masks import Masks
 
 _watching: ContextVar[tuple[list["Seen"], ...]] = ContextVar("watching", default=())
@@ -32,6 +34,11 @@ class Seen:
     masks: Masks | None
     ys: Tensor
     last: Any
+
+    def as_it_ran(self) -> Any:
+        """The cell in the dtype of this call, which autocast may have chosen."""
+        bound = bound_of(self.cell)
+        return in_dtype(bound, self.xs.dtype) if isinstance(bound, Bound) else bound
 
 
 @contextmanager

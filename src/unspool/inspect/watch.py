@@ -132,7 +132,7 @@ def lines_of(cell: Any) -> dict[str, int]:
 @torch.no_grad()
 def _line(call: Seen, name: str) -> Tensor:
     _, _, lines = unfold(
-        call.cell,
+        call.as_it_ran(),
         call.xs,
         call.state,
         lengths=call.lengths,
@@ -147,7 +147,7 @@ def _gradient(call: Seen, name: str) -> Tensor:
     d_ys = torch.zeros_like(call.ys) if call.ys.grad is None else call.ys.grad
     ends = [torch.zeros_like(s) if s.grad is None else s.grad for s in call.last]
     found = bptt(
-        call.cell,
+        call.as_it_ran(),
         call.xs.detach(),
         None if call.state is None else [value.detach() for value in call.state],
         d_ys=d_ys,

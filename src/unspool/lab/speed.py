@@ -6,6 +6,7 @@ Machines are never quiet for long: a ratio of two times of the same round says m
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -23,26 +24,56 @@ def build(kind: CellType, size: int) -> Cell:
     return Cell(kind, dict.fromkeys(kind.equations.named_sizes, size))
 
 
-def layers(kind: CellType, size: int, backends: list[str]) -> dict[str, Layer]:
+@dataclass(frozen=True)
+class Where:
+    """What is measured on, and in which dtype."""
+
+    device: str = "cpu"
+    dtype: torch.dtype = torch.float32
+
+    def put(self, layer: Any) -> Any:
+        return layer.to(self.device, self.dtype)
+
+    def wait(self) -> None:
+        """Until the device has done what it was asked for."""
+        if self.device.startswith("cuda"):
+            torch.cuda.synchronize(self.device)
+
+    def __str__(self) -> str:
+        if self.device.startswith("cuda"):
+            return torch.cuda.get_device_name(self.device)
+        return f"{torch.get_num_threads()} threads"
+
+
+CPU = Where()
+
+
+def layers(kind: CellType, size: int, backends: list[str], where: Where = CPU) -> dict[str, Layer]:
     """The cell on several backends, and torch.nn's layer of its kind if there is one."""
-    cell = build(kind, size)
+    cell = where.put(build(kind, size))
 
     def ours(backend: str) -> Layer:
         return lambda xs: unfold(cell, xs, backend=backend)[0]
 
     found = {backend: ours(backend) for backend in backends}
     if kind.name in TORCH:
-        peer = TORCH[kind.name](size, size)
+        peer = where.put(TORCH[kind.name](size, size))
         found["torch.nn"] = lambda xs: peer(xs)[0]
     return found
 
 
 def measure(
-    candidates: Mapping[str, Layer], T: int, B: int, size: int, mode: str, rounds: int
+    candidates: Mapping[str, Layer],
+    shape: tuple[int, int, int],
+    mode: str,
+    rounds: int,
+    where: Where = CPU,
 ) -> dict[str, list[float]]:
-    """Seconds a call, by candidate and round."""
-    xs = torch.randn(T, B, size, requires_grad=mode != "forward")
-    return interleaved({name: _call(layer, xs, mode) for name, layer in candidates.items()}, rounds)
+    """Seconds a call, by candidate and round, at T x B x H."""
+    xs = torch.randn(shape, device=where.device, dtype=where.dtype)
+    xs.requires_grad_(mode != "forward")
+    calls = {name: _call(layer, xs, mode) for name, layer in candidates.items()}
+    return interleaved(calls, rounds, where)
 
 
 def _call(layer: Layer, xs: torch.Tensor, mode: str) -> Callable[[], Any]:
@@ -51,23 +82,29 @@ def _call(layer: Layer, xs: torch.Tensor, mode: str) -> Callable[[], Any]:
     return lambda: layer(xs).sum().backward()
 
 
-def interleaved(calls: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
+def interleaved(
+    calls: Mapping[str, Callable[[], Any]], rounds: int, where: Where = CPU
+) -> dict[str, list[float]]:
     """Each round times every candidate for a while."""
     repeats = {}
     for name, call in calls.items():
-        for _ in range(2):  # compiles, allocates
-            call()
-        start = time.perf_counter()
-        call()
-        repeats[name] = max(1, min(50, int(0.05 / (time.perf_counter() - start))))
+        elapsed(call, 2, where)  # compiles, allocates
+        repeats[name] = max(1, min(50, int(0.05 / elapsed(call, 1, where))))
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
-            start = time.perf_counter()
-            for _ in range(repeats[name]):
-                call()
-            seconds[name].append((time.perf_counter() - start) / repeats[name])
+            seconds[name].append(elapsed(call, repeats[name], where))
     return seconds
+
+
+def elapsed(call: Callable[[], Any], repeats: int, where: Where) -> float:
+    """Seconds a call; the host waits before and after, never between."""
+    where.wait()
+    start = time.perf_counter()
+    for _ in range(repeats):
+        call()
+    where.wait()
+    return (time.perf_counter() - start) / repeats
 
 
 def ratios(seconds: Mapping[str, list[float]], ours: str, theirs: str) -> list[float]:

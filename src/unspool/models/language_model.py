@@ -78,18 +78,22 @@ class LanguageModelSettings(Stack):
 
 @dataclass(frozen=True)
 class LineBatch:
-    """Lines with START before and END after them, (T, B), their lengths and classes (B,)."""
+    """Lines with START before and END after them, (T, B), their lengths and classes (B,); `count`
+    is how many symbols there are to predict."""
 
     ids: Tensor
     lengths: Tensor
     classes: Tensor
+    count: int
 
     @property
     def size(self) -> tuple[int, int]:
         return self.ids.shape[0], self.ids.shape[1]
 
     def to(self, device: Any) -> "LineBatch":
-        return LineBatch(*(part.to(device) for part in (self.ids, self.lengths, self.classes)))
+        parts = (self.ids, self.lengths, self.classes)
+        ids, lengths, classes = (part.to(device, non_blocking=True) for part in parts)
+        return LineBatch(ids, lengths, classes, self.count)
 
 
 class LanguageModel(Model):
@@ -175,8 +179,7 @@ class LanguageModel(Model):
         if isinstance(batch, Piece):
             ids, carried = self.begin_anew(batch.inputs, carried)
             scores, carried = self.read(ids, carried)
-            total, count = _cross_entropy(scores, batch.targets)
-            return Loss(total, count, carried)
+            return Loss(_cross_entropy(scores, batch.targets), batch.count, carried)
         both = self.losses(batch)
         return Loss(torch.stack([one.total for one in both]).sum(), sum(one.count for one in both))
 
@@ -191,7 +194,7 @@ class LanguageModel(Model):
 
     def losses(self, batch: LineBatch) -> list[Loss]:
         """Of each direction by itself."""
-        return [Loss(*_cross_entropy(*pair)) for pair in self.both_ways(batch)]
+        return [Loss(_cross_entropy(*pair), batch.count) for pair in self.both_ways(batch)]
 
     def read(self, ids: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         """The scores of what comes after each symbol (T, B, V), and the state to go on from."""
@@ -224,7 +227,7 @@ class LanguageModel(Model):
     def collate(self, examples: Sequence[Labelled]) -> LineBatch:
         rows = [[START, *self.codec.encode(example.text), END] for example in examples]
         ids, lengths = pad(rows)
-        return LineBatch(ids, lengths, self.classes_of(examples))
+        return LineBatch(ids, lengths, self.classes_of(examples), sum(map(len, rows)) - len(rows))
 
     def classes_of(self, examples: Sequence[Labelled]) -> Tensor:
         if not self.classes:
@@ -273,11 +276,10 @@ def _zeroed(state: Any, rows: Tensor) -> Any:
     return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
 
 
-def _cross_entropy(scores: Tensor, targets: Tensor) -> tuple[Tensor, int]:
-    total = nn.functional.cross_entropy(
+def _cross_entropy(scores: Tensor, targets: Tensor) -> Tensor:
+    return nn.functional.cross_entropy(
         scores.flatten(0, -2), targets.flatten(), ignore_index=-1, reduction="sum"
     )
-    return total, int((targets >= 0).sum())
 
 
 def _turned(values: Tensor, lengths: Tensor) -> Tensor:

@@ -35,7 +35,8 @@ class TextBatch:
         return self.ids.shape[0], self.ids.shape[1]
 
     def to(self, device: Any) -> "TextBatch":
-        parts = (part.to(device) for part in (self.ids, self.lengths, self.targets))
+        given = (self.ids, self.lengths, self.targets)
+        parts = (part.to(device, non_blocking=True) for part in given)
         return TextBatch(*parts, grams=self.grams)
 
 

@@ -75,7 +75,8 @@ class TagBatch:
 
     def to(self, device: Any) -> "TagBatch":
         parts = (getattr(self, name) for name in list(self.__dataclass_fields__)[:-1])
-        return TagBatch(*(part.to(device) for part in parts), sentences=self.sentences)
+        moved = (part.to(device, non_blocking=True) for part in parts)
+        return TagBatch(*moved, sentences=self.sentences)
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ class Tagger(Model):
 
     def loss(self, batch: TagBatch, carried: Any = None) -> Loss:
         scores = full(self(batch))
-        count = int(batch.lengths.sum())
+        count = sum(map(len, batch.sentences))
         if self.crf is not None:
             found = self.crf.log_likelihood(scores, batch.tags, batch.lengths)
             return Loss(-found.sum(), count)

@@ -35,26 +35,22 @@ class Rows:
 @dataclass(frozen=True)
 class PairBatch:
     """Sources (S, B) and their lengths `read` (B,); START .. END of the targets (T, B), and how
-    many symbols of each are to be said, END among them, `said` (B,)."""
+    many symbols of each are to be said, END among them, `said` (B,); `places` (N,) numbers all
+    places of (T - 1, B) where something is to be said."""
 
     source: Tensor
     read: Tensor
     target: Tensor
     said: Tensor
-
-    @property
-    def inside(self) -> Tensor:
-        """True where something is to be said, (T - 1, B)."""
-        steps = torch.arange(len(self.target) - 1, device=self.target.device)
-        return steps[:, None] < self.said
+    places: Tensor
 
     @property
     def size(self) -> tuple[int, int]:
         return max(len(self.source), len(self.target)), self.source.shape[1]
 
     def to(self, device: Any) -> "PairBatch":
-        parts = (self.source, self.read, self.target, self.said)
-        return PairBatch(*(part.to(device) for part in parts))
+        parts = (self.source, self.read, self.target, self.said, self.places)
+        return PairBatch(*(part.to(device, non_blocking=True) for part in parts))
 
 
 class Translator(Model):
@@ -147,8 +143,8 @@ class Translator(Model):
             inputs = forget(inputs, share)
         encoded = self.net.encode(source, batch.read)
         features = self.net.features(encoded, inputs, forcing)
-        inside = batch.inside
-        return self.net.scores(features[inside]), batch.target[1:][inside]
+        said = features.flatten(0, 1).index_select(0, batch.places)
+        return self.net.scores(said), batch.target[1:].flatten()[batch.places]
 
     def rows(self, pair: Pair) -> Rows:
         """A pair as numbers; a source without target has an empty one."""
@@ -180,7 +176,9 @@ class Translator(Model):
     def collate(self, rows: Sequence[Rows]) -> PairBatch:
         source, read = pad([row.source for row in rows])
         target, lengths = pad([[START, *row.target, END] for row in rows])
-        return PairBatch(source, read, target, lengths - 1)
+        # here, and not where it is needed: a GPU that is asked how many there are holds us up
+        inside = torch.arange(len(target) - 1)[:, None] < lengths - 1
+        return PairBatch(source, read, target, lengths - 1, inside.flatten().nonzero()[:, 0])
 
     @property
     def budget(self) -> int:
@@ -196,9 +194,8 @@ class Translator(Model):
                 batch = self.collate(some).to(self.device)
                 scores, right = self.predicted(batch)
                 own = scores.log_softmax(-1).gather(1, right[:, None])[:, 0]
-                inside = batch.inside
-                table = torch.zeros(inside.shape, dtype=own.dtype, device=self.device)
-                table[inside] = own
+                table = torch.zeros(batch.target[1:].shape, dtype=own.dtype, device=self.device)
+                table.view(-1)[batch.places] = own
                 for place, value in zip(places, table.sum(0).tolist(), strict=True):
                     found[place] = value
         return found

@@ -170,10 +170,11 @@ class _Run:
             self.model.proceed((now.epoch + now.batch / batches) / settings.epochs)
         with _memory_named(batch):
             loss = self.backward(batch)
-        value = loss.mean.item()
         if settings.clip_value:
             clip_value(self.parameters, settings.clip_value)
-        norm = clip_norm(self.parameters, settings.clip)
+        cut = clip_norm(self.parameters, settings.clip)
+        # here the host waits for the device
+        value, norm = torch.stack((loss.mean.detach().double(), cut.double())).tolist()
         if not (math.isfinite(value) and math.isfinite(norm)):
             raise TrainingStopped(_not_finite(self.model, now.step, value, speed))
         self.optimiser.step()

@@ -49,23 +49,28 @@ def set_rate(optimiser: torch.optim.Optimizer, value: float) -> None:
         group["lr"] = value
 
 
-def gradient_norm(parameters: Iterable[Tensor]) -> Tensor:
-    norms = [p.grad.norm() for p in parameters if p.grad is not None]
-    return torch.stack(norms).norm() if norms else torch.zeros(())
-
-
-def clip_norm(parameters: Iterable[Tensor], limit: float) -> float:
+def clip_norm(parameters: Iterable[Tensor], limit: float) -> Tensor:
     """Where the norm of the whole gradient g is above the limit: g * limit / norm.
 
-    Returns the norm before. Bilici, algorithm 3; unlike torch's there is no 1e-6 in the way.
+    Returns the norm before, as a tensor: who reads its number waits for the device. Bilici,
+    algorithm 3; unlike torch's there is no 1e-6 in the way.
     """
-    parameters = list(parameters)
-    norm = gradient_norm(parameters)
-    if limit and norm > limit:
-        for p in parameters:
-            if p.grad is not None:
-                p.grad.mul_(limit / norm)
-    return norm.item()
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    dense = not any(gradient.is_sparse for gradient in gradients)
+    if dense:
+        norm = torch.nn.utils.get_total_norm(gradients)
+    else:
+        norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
+    # what is no number is left as it is, so that it can be told where it came from
+    factor = torch.where(norm.isfinite(), (limit / norm).clamp(max=1.0), 1.0)
+    # a GPU multiplies by 1 sooner than it answers
+    if limit and gradients and (norm.device.type != "cpu" or factor < 1.0):
+        if dense:
+            torch._foreach_mul_(gradients, factor)  # pyright: ignore[reportPrivateImportUsage]
+        else:
+            for gradient in gradients:
+                gradient.mul_(factor)
+    return norm
 
 
 def clip_value(parameters: Iterable[Tensor], limit: float) -> None:
