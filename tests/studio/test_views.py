@@ -142,6 +142,7 @@ def test_any_unit_over_a_text(page: Page, studio: Studio, desks: Desks) -> None:
     for at in range(0, 6):
         expect(cursor).to_have_attribute("data-index", str(at))
         expect(cursor).to_have_attribute("data-symbol", text[at])
+        expect(cursor).not_to_have_attribute("data-value", "")  # the unit's numbers have come
         shown = float(cursor.get_attribute("data-value") or "nan")
         assert shown == pytest.approx(values[at].item(), rel=1e-5)
         box.press("ArrowRight")
