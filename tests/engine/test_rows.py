@@ -7,7 +7,7 @@ from tests.counting import Counted
 from tests.engine.side_by_side import programs
 from unspool.engine import cuda
 from unspool.engine.plan import make_plan
-from unspool.engine.rows import Together, arranged, joined, side_by_side
+from unspool.engine.rows import Together, arranged, side_by_side, together
 from unspool.engine.triton_spec import Tiles
 
 
@@ -21,11 +21,21 @@ def test_neighbours_are_one_without_a_copy() -> None:
     assert side_by_side(parts[::-1]) is None
     assert side_by_side([whole[:, :2], whole[:, 3:5]]) is None
     assert side_by_side([whole[:, :2], torch.randn(3, 9)[:, 2:4]]) is None
-    assert joined(parts[::-1]).equal(torch.cat(parts[::-1], -1))
     line = torch.randn(8)
     flat = [line[:4, None].expand(4, 4), line[4:, None].expand(4, 4)]
     assert side_by_side(flat) is None, "entries that are one in memory"
-    assert joined(flat).equal(torch.cat(flat, -1))
+
+
+def test_what_was_joined_stands_side_by_side() -> None:
+    env = {"a": torch.randn(4, 3), "b": torch.randn(4, 2), "v": torch.randn(5), "rows": 4}
+    before = dict(env)
+    names = ["b", "a", "v"]
+    wide = together(env, names, torch.float32)
+    assert wide.equal(torch.cat([env["b"], env["a"], before["v"].expand(4, 5)], -1))
+    assert env["a"].equal(before["a"])
+    assert together(env, names, torch.float32).data_ptr() == wide.data_ptr()
+    assert together(env, names, torch.bfloat16).equal(wide.bfloat16())
+    assert env["a"].dtype == torch.float32, "digits stay for whoever wants them"
 
 
 def test_sums_that_read_one_vector_are_one_product() -> None:

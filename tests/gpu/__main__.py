@@ -9,6 +9,9 @@ import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Iterator
+from queue import Queue
+from threading import Thread
 
 
 def main() -> None:
@@ -37,14 +40,32 @@ def all_shards(options: argparse.Namespace) -> int:
         for k in range(count)
     ]
     passed, failed = 0, 0
-    for child in children:
-        said, _ = child.communicate()
-        lines = said.splitlines()
-        passed += sum(line.startswith("passed") for line in lines)
-        failed += sum(line.startswith("FAILED") for line in lines) + bool(child.returncode)
-        print("\n".join(line for line in lines if not line.startswith("passed")), flush=True)
+    for line in said_by(children):  # at once: who sets a limit of time may not wait for the end
+        passed += line.startswith("passed")
+        failed += line.startswith("FAILED")
+        if not line.startswith("passed"):
+            print(line, end="", flush=True)
+        elif passed % 100 == 0:
+            print(f"{passed} passed so far", flush=True)
+    failed += sum(bool(child.wait()) for child in children)
     print(f"{passed} passed, {failed} failed")
     return int(failed > 0 or not passed)
+
+
+def said_by(children: list["subprocess.Popen[str]"]) -> Iterator[str]:
+    """Lines of all children, as they come."""
+    lines: Queue[str | None] = Queue()
+
+    def listen(child: "subprocess.Popen[str]") -> None:
+        assert child.stdout is not None
+        for line in child.stdout:
+            lines.put(line)
+        lines.put(None)
+
+    for child in children:
+        Thread(target=listen, args=(child,), daemon=True).start()
+    for _ in children:
+        yield from iter(lines.get, None)
 
 
 def one_shard(options: argparse.Namespace) -> int:

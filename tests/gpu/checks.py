@@ -63,6 +63,10 @@ def normalises(kind: us.CellType) -> bool:
     return "layer_norm" in kind.equations.text
 
 
+def has_kinks(kind: us.CellType) -> bool:
+    return any(name in kind.equations.text for name in ("relu", "abs", "minimum", "maximum"))
+
+
 def is_small(sizes: dict[str, int]) -> bool:
     return min(sizes.values()) < 8
 
@@ -133,14 +137,18 @@ def cell_equals(
     if kept.itemsize == 2:
         # four units average nothing out, and a normalised vector has lost its common digits
         allowed *= (2 if is_small(sizes) else 1) * (4 if normalises(kind) else 1)
-        # a sum that rounding moves across a kink has another derivative
-        allowed *= 2 if "relu" in kind.equations.text else 1
-    close(outcome(cell.to(device, kept), given, weights, backend="cuda", **how), expected, allowed)
+    found = outcome(cell.to(device, kept), given, weights, backend="cuda", **how)
+    if kept.itemsize == 2 and has_kinks(kind):
+        # a sum that rounding moves across a kink has another derivative: float32 compares those
+        found, expected = found[: len(weights)], expected[: len(weights)]
+    close(found, expected, allowed)
 
 
 def random_equals(device: str, seed: int) -> None:
-    text = random_cell(random.Random(seed).choice)
-    kind = us.cell(text, name=f"random_{seed}")
+    draw = random.Random(seed)
+    kind = us.cell(random_cell(draw.choice), name=f"random_{seed}")
+    while not (kind.equations.matrices or kind.equations.vectors):  # parameters tell the device
+        kind = us.cell(random_cell(draw.choice), name=f"random_{seed}")
     numbers = {"input": 20, "hidden": 33, "extra": 40}
     sizes = {name: numbers[name] for name in kind.equations.named_sizes}
     cell, truth = made(kind, sizes, seed)

@@ -85,7 +85,7 @@ def main() -> None:
         parser.error("name a check, or give a --shape")
     cuda.serves = lambda device: True
     cpu.takes = lambda call: False
-    launch.chip = lambda device: tiles.Chip(132)  # type: ignore[assignment]
+    launch.chip = lambda device: tiles.Chip(132, warps_wait=True)  # type: ignore[assignment]
     triton_build.load = Executed  # type: ignore[assignment]
     if options.shape:
         at_shape(options)

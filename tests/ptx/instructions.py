@@ -111,6 +111,11 @@ def _reduce(warp: "Warp", one: Instruction, mask: Any) -> None:
     warp.put(one.operands[0], np.full(LANES, most, values.dtype), mask)
 
 
+def _vote(warp: "Warp", one: Instruction, mask: Any) -> None:
+    found = {"any": np.any, "all": np.all}[one.parts[2]](warp.get(one.operands[1], "pred"))
+    warp.put(one.operands[0], np.full(LANES, found), mask)
+
+
 def _convert(warp: "Warp", one: Instruction, mask: Any) -> None:
     kinds = [
         part
@@ -147,6 +152,6 @@ def _nothing(warp: "Warp", one: Instruction, mask: Any) -> None:
 
 HANDLERS: dict[str, Callable[["Warp", Instruction, Any], None]] = {
     "ld": _load, "st": _store, "ldmatrix": _ldmatrix, "stmatrix": _stmatrix, "mma": _mma,
-    "shfl": _shuffle, "redux": _reduce, "cvt": _convert, "mov": _move,
+    "shfl": _shuffle, "redux": _reduce, "vote": _vote, "cvt": _convert, "mov": _move,
     "membar": _nothing, "fence": _nothing,
 }  # fmt: skip

@@ -28,6 +28,7 @@ def parse(ptx: str) -> Program:
     body = body[body.index("{") + 1 : body.index("$L__func_end0")]
     found = Program(re.findall(r"(\w+)\s*(?:,|$)", head.strip(), re.M))
     body = re.sub(r"^\s*\.(loc|reg|pragma|section|file)[^\n]*", "", body, flags=re.M)
+    body = re.sub(r"^\s*[{}]\s*$", "", body, flags=re.M)  # of assembly that was written by hand
     for piece in body.split(";"):
         while label := re.match(r"\s*(\$\w+):", piece):
             found.labels[label[1]] = len(found.instructions)
@@ -35,7 +36,7 @@ def parse(ptx: str) -> Program:
         if not piece.strip():
             continue
         guard, unless, name, rest = re.match(
-            r"\s*(?:@(!?)(%p\d+)\s+)?([\w.:]+)\s*(.*)", piece, re.S
+            r"\s*(?:@(!?)(%p\w+)\s+)?([\w.:]+)\s*(.*)", piece, re.S
         ).group(2, 1, 3, 4)  # type: ignore[union-attr]
         operands = re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^,\s][^,{\[]*", rest)
         cleaned = tuple(operand.strip() for operand in operands)

@@ -1,6 +1,7 @@
 """Kernels as they are compiled for a GPU, executed without one; and that which executes them."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.ptx.machine import run
 from tests.ptx.memory import Fault
 from tests.ptx.program import parse
 from tests.ptx.warp import ldmatrix, mma, narrowed, pair, stmatrix, widened
+from unspool.engine import triton_wait
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -146,6 +148,51 @@ def test_what_nobody_writes_is_waited_for_in_vain(monkeypatch: pytest.MonkeyPatc
     body = "$L1:\n ld.volatile.global.b32 %r2, [%rd1];\n setp.eq.b32 %p1, %r2, 0;\n @%p1 bra $L1;"
     with pytest.raises(Fault, match="in vain"):
         execute(body, torch.zeros(64, dtype=torch.int32))
+
+
+def waiting(tensor: torch.Tensor, own: list[int]) -> None:
+    """Two warps wait for the tensor's first 256 words of 16 bits; lanes begin with a row of `own`.
+
+    What they have then goes to the next 256 words. Trouble is told in the last two.
+    """
+    names = [*(f"%r{10 + k}" for k in range(4)), *(f"%r{10 + k}" for k in range(4))]
+    names += [*(f"%r{20 + k}" for k in range(8)), *["%rd1"] * 8, *["%rd2"] * 8]
+    text = triton_wait.assembly(2, 8, [0]).replace("${:uid}", "1").replace("$$", "$_")
+    text = re.sub(r"\$(\d+)", lambda found: names[int(found[1])], text).replace("$_", "$")
+    words = [f"mov.u32 %r{10 + k}, {word};" for k, word in enumerate(own)]
+    body = [
+        "and.b32 %r1, %r1, 31;",
+        *(f"shl.b32 %r2, %r1, 3;\n add.u32 %r{20 + k}, %r2, {k};" for k in range(8)),
+        *words,
+        "add.s64 %rd2, %rd1, 1024;",
+        text,
+        "mad.wide.s32 %rd3, %r20, 2, %rd1;",
+        "st.global.v4.b32 [%rd3+512], {%r10, %r11, %r12, %r13};",
+    ]
+    execute("\n".join(body), tensor)
+
+
+MARK = 0xFFFFFFFF
+
+
+def test_a_warp_reads_again_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(triton_wait, "PATIENCE", 2048)
+    given = torch.arange(258 + 256, dtype=torch.int16)
+    waiting(given, [1, 2, MARK - 0xFFFF, 3])  # half of a word is enough
+    assert given[256:512].equal(torch.arange(256, dtype=torch.int16))
+    waiting(given, [1, 2, 3, 4])
+    rows = given[256:512].view(torch.int32).view(32, 4)
+    assert rows.equal(torch.tensor([1, 2, 3, 4], dtype=torch.int32).expand(32, 4))
+    assert given[512] != 1, "nobody waited in vain"
+
+
+def test_a_warp_that_waits_in_vain_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(triton_wait, "PATIENCE", 2048)
+    given = torch.zeros(258 + 256, dtype=torch.int16)
+    given[13] = -1
+    waiting(given, [MARK] * 4)
+    assert given[512:].view(torch.int32).item() == 1
+    assert given[256 + 13] == -1, "and others see that something is missing"
 
 
 def test_instructions_are_read() -> None:

@@ -13,7 +13,7 @@ from unspool.cells.state import make_state
 from unspool.engine import planned
 from unspool.engine.c_build import CannotBuild
 from unspool.engine.c_spec import CannotPrint
-from unspool.engine.call import Call, without_autocast
+from unspool.engine.call import Call, without_autocast, zeros
 from unspool.engine.reference import unfold_reference
 from unspool.engine.saved import Saved
 
@@ -76,13 +76,18 @@ class _Unfold(torch.autograd.Function):
         ctx.backend, ctx.rest = backend, saved.rest
         ctx.counts = len(tensors), len(tensors) + len(saved.tensors)
         ctx.call = call.on([None] * len(tensors))
+        ctx.set_materialize_grads(False)  # what nobody asked about is one launch below, not many
+        ctx.shapes = [output.shape for output in outputs]
         return tuple(outputs)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, *given: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         everything = ctx.saved_tensors
         first, second = ctx.counts
         tensors, kept = everything[:first], everything[first:second]
+        if all(grad is None for grad in given):
+            return (None,) * len(ctx.needs_input_grad)
+        grads = whole(given, ctx.shapes)
         if torch.is_grad_enabled():  # a backward pass that is itself differentiated
             return (None, None, *through_reference(ctx.call, tensors, grads))
         call = ctx.call.on(tensors)
@@ -94,6 +99,14 @@ class _Unfold(torch.autograd.Function):
         wanted = zip(names, tensors, ctx.needs_input_grad[2:], strict=True)
         shares = (gradient_of(found, n, t) if needed else None for n, t, needed in wanted)
         return (None, None, *shares)
+
+
+def whole(grads: Sequence[Tensor | None], shapes: Sequence[torch.Size]) -> list[Tensor]:
+    """With zeros for outputs that nothing depends on."""
+    some = next(grad for grad in grads if grad is not None)
+    missing = [shape for grad, shape in zip(grads, shapes, strict=True) if grad is None]
+    nothing = iter(zeros(some, missing, some.dtype))
+    return [next(nothing) if grad is None else grad for grad in grads]
 
 
 def fixed(call: Call) -> list[Tensor]:

@@ -10,7 +10,7 @@ from torch import Tensor
 from unspool.cells.cell import Bound
 from unspool.cells.state import make_state
 from unspool.engine import cuda
-from unspool.engine.autograd import fixed, gradient_of, in_words, through_reference
+from unspool.engine.autograd import fixed, gradient_of, in_words, through_reference, whole
 from unspool.engine.call import Call, without_autocast
 from unspool.engine.saved import Saved
 
@@ -53,14 +53,18 @@ class _Both(torch.autograd.Function):
         ctx.counts = len(tensors), len(tensors) + len(kept)
         ctx.rest = saved.rest
         ctx.calls = [call.on([None] * (len(tensors) // 2)) for call in calls]
+        ctx.set_materialize_grads(False)
+        ctx.shapes = [output.shape for output in (*first, *second)]
         return *first, *second
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        if all(grad is None for grad in grads):
+            return (None,) * len(ctx.needs_input_grad)
         first, second = ctx.counts
         tensors = _halves(ctx.saved_tensors[:first])
         kept = _halves(ctx.saved_tensors[first:second])
-        given, needed = _halves(grads), _halves(ctx.needs_input_grad[1:])
+        given, needed = _halves(whole(grads, ctx.shapes)), _halves(ctx.needs_input_grad[1:])
         pairs = list(zip(ctx.calls, tensors, given, strict=True))
         if torch.is_grad_enabled():  # a backward pass that is itself differentiated
             found = [through_reference(*pair) for pair in pairs]

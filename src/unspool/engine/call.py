@@ -1,5 +1,6 @@
 """One call of `unfold`, checked and ready for any backend."""
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -171,7 +172,7 @@ def state_like(
     sizes, B, dtype = cell.state_sizes, xs.shape[1], _dtype(cell, xs)
     names = tuple(sizes)
     if state is None:
-        return make_state(names, (xs.new_zeros(B, n, dtype=dtype) for n in sizes.values()))
+        return make_state(names, zeros(xs, [(B, n) for n in sizes.values()], dtype))
     expected = ", ".join(f"{name} ({B}, {n})" for name, n in sizes.items())
     if not isinstance(state, Sequence) or len(state) != len(names):
         found = (
@@ -188,6 +189,18 @@ def state_like(
             raise ValueError(f"{what} {name} is {value.dtype} and the cell is {dtype}: convert it")
     cast = isinstance(cell, Bound)
     return make_state(names, (value.to(dtype) if cast else value for value in state))
+
+
+def zeros(like: Tensor, shapes: Sequence[Sequence[int]], dtype: torch.dtype) -> list[Tensor]:
+    """Tensors of zeros; on a GPU in one launch, each aligned as if it were alone."""
+    if not like.is_cuda or len(shapes) < 2:
+        return [like.new_zeros(*shape, dtype=dtype) for shape in shapes]
+    counts = [math.prod(shape) for shape in shapes]
+    whole = like.new_zeros(sum(-(-count // 64) * 64 for count in counts), dtype=dtype)
+    parts = whole.split([-(-count // 64) * 64 for count in counts])
+    return [
+        part[:count].view(*shape) for part, count, shape in zip(parts, counts, shapes, strict=True)
+    ]
 
 
 def _weight(cell: Bound | PythonCell, xs: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from unspool.engine.c_build import CannotBuild
 from unspool.engine.rows import as_rows
 from unspool.engine.stages import Stages
 from unspool.engine.triton_body import pitch
-from unspool.engine.triton_source import print_triton
+from unspool.engine.triton_source import COUNTS, print_triton
 from unspool.engine.triton_spec import Printed, Recurrence, Tiles
 
 DTYPES = {
@@ -25,6 +25,7 @@ DTYPES = {
     torch.float64: "fp64",
 }
 LONG = 16  # steps from which on it is worth finding out what is fastest
+IN_VAIN = 1  # what a kernel tells of its waiting, where there is the mark otherwise
 WORDS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -39,7 +40,7 @@ def chip(device: torch.device) -> tiling.Chip:
         return tiling.Chip(1)
     about = torch.cuda.get_device_properties(device)
     shared = getattr(about, "shared_memory_per_block_optin", about.shared_memory_per_block)
-    return tiling.Chip(about.multi_processor_count, shared)
+    return tiling.Chip(about.multi_processor_count, shared, warps_wait=about.major >= 9)
 
 
 def on(device: torch.device) -> AbstractContextManager[Any]:
@@ -155,17 +156,14 @@ class Kernel:
         self.rec, self.tiles, self.printed = recurrence, tiles, printed
         self.function = triton_build.load(self.printed.source)
         self.proven = False
+        self.variants: dict[tuple[Any, ...], Any] = {}
 
     def launch(self, sides: Sequence[Side]) -> list[Found]:
         xs = sides[0].stages.call.xs
-        rooms = self.rooms(sides)
-        # nothing outlives a launch: it may stand in the memory of a graph that is being made
-        waits = self.tiles.meets or self.tiles.delay > 0
-        make = torch.zeros if waits else torch.empty  # without a launch
-        trouble = make(1, dtype=torch.int32, device=xs.device)
+        rooms, trouble = self.rooms(sides)
         self.start(self.arguments(rooms, trouble), xs.shape[1], xs.device)
-        if waits and not self.proven and not is_captured(xs.device):
-            if trouble.item():
+        if trouble.numel() and not self.proven and not is_captured(xs.device):
+            if trouble.item() == IN_VAIN:
                 raise CannotBuild("programs of a kernel waited for one another in vain")
             self.proven = True
         return [room.found() for room in rooms]
@@ -173,8 +171,7 @@ class Kernel:
     def compile(self, sides: Sequence[Side]) -> None:
         """Ahead of a launch; the compiler lets several threads at it."""
         device = sides[0].stages.call.xs.device
-        trouble = torch.zeros(1, dtype=torch.int32, device=device)
-        arguments = self.arguments(self.rooms([side.one_step() for side in sides]), trouble)
+        arguments = self.arguments(*self.rooms([side.one_step() for side in sides]))
         with on(device):  # a thread of its own has a current device of its own
             self.function.warmup(*arguments, grid=(1,), **self.options())
 
@@ -182,9 +179,11 @@ class Kernel:
         how: dict[str, Any] = {"num_warps": self.tiles.warps}
         return how | ({"launch_cooperative_grid": True} if self.tiles.meets else {})
 
-    def rooms(self, sides: Sequence[Side]) -> "list[Room]":
-        places = self.meeting_places(sides[0].stages.call.xs)
-        return [Room(self, side, *place) for side, place in zip(sides, places, strict=True)]
+    def rooms(self, sides: Sequence[Side]) -> "tuple[list[Room], Tensor]":
+        """What is written to; and where it is told that somebody waited in vain."""
+        places, trouble = self.meeting_places(sides[0].stages.call.xs)
+        rooms = [Room(self, side, *place) for side, place in zip(sides, places, strict=True)]
+        return rooms, trouble
 
     def arguments(self, rooms: "Sequence[Room]", trouble: Tensor) -> list[Any]:
         """In the order of `triton_source.arguments`."""
@@ -227,23 +226,30 @@ class Kernel:
             own[k] = [next(columns) for _ in rooms]
         return [_alike(matrices) for matrices in own]
 
-    def meeting_places(self, xs: Tensor) -> list[tuple[dict[str, Tensor], Tensor]]:
-        """Memory for vectors that are read whole, every place of it marked as not yet written."""
+    def meeting_places(self, xs: Tensor) -> tuple[list[tuple[dict[str, Tensor], Tensor]], Tensor]:
+        """Memory for vectors that are read whole, every place of it marked as not yet written.
+
+        Nothing outlives a launch: it may stand in the memory of a graph that is being made.
+        """
         T, B = xs.shape[:2]
         out, sides = self.printed, len(self.rec.backwards)
+        word = WORDS[xs.element_size()]
         if not out.met and not out.shared:
-            return [({}, xs.new_empty(0))] * sides
+            nothing = torch.empty(0, dtype=torch.int32, device=xs.device)
+            if self.tiles.delay:
+                nothing = torch.full((1,), -1, dtype=torch.int32, device=xs.device)
+            return [({}, xs.new_empty(0))] * sides, nothing
         widths = {name: pitch(self.state_size(name)) for name in out.histories if name in out.met}
         shared = sum(pitch(self.rec.sizes[name]) for name in out.shared)
         lengths = [*((T + 1) * B * width for width in widths.values()), T * B * shared]
-        word = WORDS[xs.element_size()]
-        buffer = torch.full((sides * sum(lengths),), -1, dtype=word, device=xs.device)
-        parts = iter(buffer.view(xs.dtype).split(lengths * sides))
+        count = sides * sum(lengths)
+        buffer = torch.full((count + 16,), -1, dtype=word, device=xs.device)
+        parts = iter(buffer[:count].view(xs.dtype).split(lengths * sides))
         found = []
         for _ in range(sides):
             met = {name: next(parts).view(T + 1, B, width) for name, width in widths.items()}
             found.append((met, next(parts).view(T, B, shared)))
-        return found
+        return found, buffer[count:].view(torch.int32)[:1]
 
     def state_size(self, state: str) -> int:
         return self.rec.sizes[self.rec.carried[state][0]]
@@ -252,7 +258,7 @@ class Kernel:
         """Groups of rows, as many at once as the GPU has room for: whoever waits must be there."""
         tiles, sides = self.tiles, len(self.rec.backwards)
         groups = -(-B // tiles.rows)
-        at_once, how = groups, self.options()
+        at_once = groups
         if tiles.meets:
             at_once = min(groups, chip(device).programs // (tiles.programs * sides))
         if not at_once:
@@ -260,7 +266,24 @@ class Kernel:
         for first in range(0, groups, at_once):
             count = min(at_once, groups - first)
             arguments[2:4] = first * tiles.rows, count
-            self.function[(sides * count * tiles.programs,)](*arguments, **how)
+            self.run(sides * count * tiles.programs, arguments)
+
+    def run(self, programs: int, arguments: list[Any]) -> None:
+        """Triton finds out at every call which of its variants fits; here that is looked up.
+
+        A variant depends on types, on alignment, and on strides that are 1 or multiples of 16.
+        """
+        numbers = [a.data_ptr() if isinstance(a, Tensor) else a for a in arguments]
+        kinds = [a.dtype if isinstance(a, Tensor) else None for a in arguments]
+        grain = [n & 15 if kind else n for n, kind in zip(numbers, kinds, strict=True)]
+        key = (*kinds, *grain[len(COUNTS) :])
+        variant = self.variants.get(key)
+        if variant is not None:
+            variant[(programs, 1, 1)](*numbers)
+            return
+        found = self.function[(programs,)](*arguments, **self.options())
+        if arguments[4].is_cuda:
+            self.variants[key] = found
 
 
 class Room:

@@ -60,11 +60,11 @@ class Runner:
         """Matrices of one sum side by side, sums one below the other."""
         sizes = [self.stages.size(item.name) for item in group]
         bias = self.bias(group, sizes)
-        weights = _join([_join([self.rows_of(t) for t in item.terms], 1) for item in group], 0)
+        weights = self.weights(group)
         operands = [term.operand for term in group[0].terms]
 
         def run(env: Env) -> None:
-            rows = joined([as_rows(env, operand) for operand in operands]).to(weights.dtype)
+            rows = together(env, operands, weights.dtype)
             product = torch.nn.functional.linear(rows, weights, bias)
             parts = product.split(sizes, -1) if len(group) > 1 else (product,)
             env.update(zip((item.name for item in group), parts, strict=True))
@@ -82,10 +82,18 @@ class Runner:
             )
         return _join(parts, 0)
 
+    def weights(self, group: Sequence[Accumulate]) -> Tensor:
+        """Matrices as they stand on the left of `@`: of one sum side by side."""
+        if all(term.transposed for item in group for term in item.terms):
+            # turned when they are one: a copy of what is turned takes longer
+            return _join([_join([self.matrix(t) for t in item.terms], 0) for item in group], 1).T
+        return _join([_join([self.rows_of(t) for t in item.terms], 1) for item in group], 0)
+
     def rows_of(self, term: Term) -> Tensor:
-        """The matrix as it stands on the left of `@`."""
+        return self.matrix(term).T if term.transposed else self.matrix(term)
+
+    def matrix(self, term: Term) -> Tensor:
         matrix = self.stages.tensors[term.matrix]
-        matrix = matrix.T if term.transposed else matrix
         return matrix if term.sign > 0 else -matrix
 
     def reduction(self, item: Reduce) -> Callable[[Env], None]:
@@ -118,10 +126,18 @@ def as_rows(env: Mapping[str, Any], name: str) -> Tensor:
     return value if value.dim() == 2 else value.expand(env["rows"], -1)
 
 
-def joined(parts: Sequence[Tensor]) -> Tensor:
-    """Columns side by side, without a copy where they stand side by side already."""
+def together(env: Env, names: Sequence[str], dtype: torch.dtype) -> Tensor:
+    """Vectors as columns side by side, where they stand from then on: nobody copies them again.
+
+    Kernels may have kept more digits than products take.
+    """
+    parts = [as_rows(env, name) for name in names]
     wide = side_by_side(parts)
-    return torch.cat(list(parts), -1) if wide is None else wide
+    if wide is None:
+        wide = torch.cat(parts, -1)
+        columns = wide.split([part.shape[1] for part in parts], -1)
+        env.update(zip(names, columns, strict=True))
+    return wide.to(dtype)
 
 
 def side_by_side(parts: Sequence[Tensor]) -> Tensor | None:
@@ -148,7 +164,7 @@ def _join(parts: Sequence[Tensor], dim: int) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(list(parts), dim)
 
 
-def parameter_gradients(stages: Stages, flat: Mapping[str, Any]) -> dict[str, Tensor]:
+def parameter_gradients(stages: Stages, flat: Env) -> dict[str, Tensor]:
     """One product for all matrices that read the same vector, over all steps at once."""
     plan, bound, dtype = stages.plan, stages.bound, stages.call.xs.dtype
     found: dict[str, Tensor] = {}
@@ -163,10 +179,10 @@ def parameter_gradients(stages: Stages, flat: Mapping[str, Any]) -> dict[str, Te
             found[name] = share if name not in found else found[name] + share
 
     for right, terms in plan.outers_by_right.items():
-        lefts = [as_rows(flat, left) for _, left in terms]
-        # kernels may have kept more digits
-        product = joined(lefts).to(dtype).T @ as_rows(flat, right).to(dtype)
-        shares = product.split([left.shape[1] for left in lefts])
+        wide = together(flat, [left for _, left in terms], dtype)
+        shares = (wide.T @ together(flat, [right], dtype)).split(
+            [stages.size(left) for _, left in terms]
+        )
         for (name, _), share in zip(terms, shares, strict=True):
             receive(name, share)
     for name, share in _sums(stages, flat):

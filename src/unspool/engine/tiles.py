@@ -11,21 +11,23 @@ from itertools import product
 from unspool.engine.plan import Accumulate
 from unspool.engine.triton_spec import Recurrence, Tiles, read_whole
 
-# A Hopper GPU, in microseconds and bytes a microsecond: estimates, none of them measured yet.
-MEETING = 1.3  # from one program's writing to the others' having read
-LOOK = 0.5  # of that: reading what has long been written
-CACHE, CACHE_EACH = 5.5e6, 1.1e5  # what all programs together read, and one alone
-NEAR = 2.2e5  # what one reads from its own shared memory
+# An H200, in microseconds and bytes a microsecond, fitted to 140 ways that were measured.
+MEETING = 1.75  # from one program's writing to the others' having read; their other work with it
+LOOK = 0.25  # reading what has long been written, once more in a step
+CACHE, CACHE_EACH = 9e6, 1.5e5  # what all programs together read, and one alone
+NEAR = 2.5e5  # what one reads from its own shared memory
 BANKS = 128  # bytes of it that are read or written at a time
-REGISTERS = 128  # numbers that a thread has at hand, without putting any aside
+PRODUCT = 0.0084  # 16 x 8 x 16 numbers, on one of a multiprocessor's four tensor cores
+REGISTERS = 192  # numbers that a thread has at hand, without putting any aside
 ALONE = 64 * 1024  # bytes of weights up to which one program may hold a whole cell
 LEAST = 1 << 16  # bytes of vectors that wait in registers together: half of those of four warps
 MOST = 1 << 17  # the same of eight
 SHARES = tuple(  # warps, groups of them, columns of each group, bytes that wait together
     (warps, split, each, batch)
-    for warps, split, each in ((4, 4, 64), (8, 8, 32), (8, 8, 64), (8, 4, 64))
+    for warps, split, each in ((4, 4, 64), (8, 8, 32), (8, 8, 64), (8, 4, 64), (8, 1, 256))
     for batch in (LEAST, MOST)[: warps // 4]
 )
+MANY_ROWS = 64  # from which on warps go together through products of 16-bit numbers
 NUMBERS = 2048  # of a vector's, in all rows, that four warps have at hand without crowding
 WIDEST = 4096  # units of a row that a program may have by itself
 MANY = 4  # ways that are worth measuring
@@ -33,10 +35,14 @@ MANY = 4  # ways that are worth measuring
 
 @dataclass(frozen=True)
 class Chip:
-    """How many programs run at once, one on each multiprocessor, and the memory that each has."""
+    """How many programs run at once, one on each multiprocessor, and the memory that each has.
+
+    On some chips a warp can wait by itself for what it lacks (`triton_wait`).
+    """
 
     programs: int
     shared: int = 227 * 1024
+    warps_wait: bool = False
 
 
 def power_of_two(n: int, least: int = 1) -> int:
@@ -82,9 +88,9 @@ def candidates(
     ways = [tiles for _, tiles in priced(work, B, element, chip, sides, precision)]
     found = [*_alone(work, element, precision), *ways]
     # the best of each shape first: what differs little is little worth measuring
-    shapes = {(tiles.rows, tiles.programs): tiles for tiles in reversed(found)}
-    first = [tiles for tiles in found if shapes[tiles.rows, tiles.programs] is tiles]
-    return list(dict.fromkeys([*first[: MANY - 1], *found]))[:MANY]
+    shapes = {tiles.shape: tiles for tiles in reversed(found)}
+    first = [tiles for tiles in found if shapes[tiles.shape] is tiles]
+    return list(dict.fromkeys([*first, *found]))[:MANY]
 
 
 def priced(
@@ -92,13 +98,16 @@ def priced(
 ) -> list[tuple[float, Tiles]]:
     """Every way that fits in which programs meet, with the microseconds that a step may take."""
     found = []
-    for rows, wide, share in product((16, 32, 64), (8, 16, 32, 64), SHARES):
+    for rows, wide, share in product((16, 32, 64, 128), (8, 16, 32, 64), SHARES):
         parts = -(-max(work.vectors) // wide)
         if parts * sides > chip.programs or (rows > 16 and rows >= 2 * B):
             continue
         tiles = _cut(work, rows, parts, share, precision)
+        tiles = replace(tiles, warps_wait=chip.warps_wait)
         if tiles.batch > LEAST and all_pieces(work, tiles, element) <= LEAST:
             continue  # the same again
+        if (tiles.split == 1 or rows > MANY_ROWS) and not as_one(tiles, element):
+            continue
         tiles = _held(work, tiles, element, chip.shared)
         found.append((price(work, tiles, B, element, chip.programs // sides), tiles))
     return sorted(found, key=lambda pair: pair[0])
@@ -128,17 +137,29 @@ def price(work: Work, tiles: Tiles, B: int, element: int, programs: int) -> floa
     groups = -(-B // tiles.rows)
     at_once = min(groups, programs // tiles.programs)
     launches = -(-groups // at_once)
-    speed = min(CACHE_EACH, CACHE / (at_once * tiles.programs))
-    exchanged = tiles.rows * sum(work.read) * element
     weights = weight_bytes(work, tiles, element)
-    again = max(0, weights - tiles.held)
+    each = tiles.rows * sum(work.read) * element + max(0, weights - tiles.held)
     # what does not fit in registers together is waited for again
     more = max(0, -(-all_pieces(work, tiles, element) // tiles.batch) - work.meetings)
-    taken = (work.meetings + LOOK * more) * MEETING + (exchanged + again) / speed
+    taken = work.meetings * MEETING + more * LOOK
+    taken += each / CACHE_EACH + at_once * tiles.programs * each / CACHE
     taken += near_rounds(work, tiles, element, weights) * BANKS / NEAR
+    taken += products(work, tiles, element) / 4 * PRODUCT
     numbers = (sum_bytes(work, tiles) + piece_bytes(work, tiles, element)) / 4
     crowded = max(0.0, numbers / (32 * tiles.warps * REGISTERS) - 1.0)
     return launches * taken * (1 + crowded)
+
+
+def products(work: Work, tiles: Tiles, element: int) -> float:
+    """Of a tensor core, as many as of 16-bit numbers would take as long."""
+    alike = {2: 1.0, 4: 6.0 if tiles.precision == "tf32x3" else 2.0, 8: 16.0}[element]
+    small = sum(tiles.of(n) / 8 * inner / 16 for n, inner in work.products)
+    return alike * tiles.rows / 16 * small * (0.5 if as_one(tiles, element) else 1.0)
+
+
+def as_one(tiles: Tiles, element: int) -> bool:
+    """Whether four warps go through a product together."""
+    return tiles.split == 1 and tiles.rows >= MANY_ROWS and element == 2
 
 
 def near_rounds(work: Work, tiles: Tiles, element: int, weights: int) -> float:

@@ -8,6 +8,7 @@ own proof of having arrived, so there is no barrier, and no place is written twi
 
 from collections.abc import Iterator, Sequence
 
+from unspool.engine import triton_wait
 from unspool.engine.c_spec import CannotPrint
 from unspool.engine.plan import Accumulate, Elementwise, Item, Reduce, Term
 from unspool.engine.triton_spec import Printed, Recurrence, Tiles, read_whole
@@ -118,7 +119,7 @@ class Body:
         self.lines += [
             "idle = 0",
             f"for _ in range((pid * 7919 + i * 104729 + {31 * k}) % {self.tiles.delay}):",
-            "    idle += tl.load(trouble + idle, volatile=True)",
+            "    idle += (tl.load(trouble + idle, volatile=True) > 0).to(tl.int32)",
             f"patience = tl.where(idle > 0, {GIVES_UP}, patience)",
         ]
 
@@ -153,15 +154,18 @@ class Body:
         if self.tiles.split > 1:
             each = self.tiles.chunk // self.tiles.split
             shape = f"({self.tiles.split}, {self.tiles.rows}, {each})"
+        if self.warps_wait:
+            self.await_words(batch)
+            return
         names = [self.piece(piece) for piece in batch]
         places = [self.place_of(piece) for piece in batch]
-        for name, (place, _) in zip(names, places, strict=True):
+        for name, (base, start, offset, _) in zip(names, places, strict=True):
             out.append(f"{name} = tl.zeros({shape}, {self.word})")
-            out.append(f"{name}_p = {place}")
+            out.append(f"{name}_p = {base} + {start} + ({offset})")
         # a name of its own, and the last one: Triton 3.6 mixes up what loops carry otherwise
         wait = f"wait_{names[0]}"
         out += [f"{wait} = 1", f"while ({wait} > 0) & ({wait} < patience):"]
-        for name, (_, mask) in zip(names, places, strict=True):
+        for name, (*_, mask) in zip(names, places, strict=True):
             out.append(f"    {name} = tl.load({name}_p, mask={mask}, other=0, volatile=True)")
         # the mark is the greatest word: one maximum of all finds it, two words at a time
         most = names[0]
@@ -172,8 +176,46 @@ class Body:
         out.append(f"patience = tl.where({wait} > 0, {GIVES_UP}, patience)")
         out += [f"{name} = {name}.to({self.type}, bitcast=True)" for name in names]
 
-    def place_of(self, piece: tuple[str, int]) -> tuple[str, str]:
-        """Where a piece of a vector stands at this step, as words; and which of it exists."""
+    @property
+    def words(self) -> int:
+        """Of a piece, in each thread."""
+        return self.tiles.rows * self.tiles.chunk // (32 * self.tiles.warps)
+
+    @property
+    def warps_wait(self) -> bool:
+        """Where a thread has whole rows of words."""
+        size = BYTES[self.dtype]
+        whole = self.words > 0 and self.words * size % triton_wait.ROW == 0
+        return self.tiles.warps_wait and size < 8 and whole
+
+    def await_words(self, batch: Sequence[tuple[str, int]]) -> None:
+        """Reads all pieces once; each warp then waits for its own."""
+        out, size = self.lines, BYTES[self.dtype]
+        by_place: dict[tuple[str, str], list[tuple[str, int]]] = {}
+        for piece in batch:
+            name = self.piece(piece)
+            base, start, offset, mask = self.place_of(piece)
+            load = f"tl.load({base} + {start} + ({offset}), mask={mask}, other=0, volatile=True)"
+            out.append(f"{name} = {load}")
+            by_place.setdefault((base, offset), []).append((name, start))
+        for (base, offset), pieces in by_place.items():
+            names = ", ".join(name for name, _ in pieces)
+            starts = [start * size for _, start in pieces]
+            asm = triton_wait.assembly(size, self.words, starts)
+            how = triton_wait.constraints(size, self.words, len(pieces))
+            given = f"[{names}, {offset}, ({base}).to(tl.int64), trouble.to(tl.int64)]"
+            kinds = f"({f'{self.word}, ' * len(pieces)})" if len(pieces) > 1 else self.word
+            out.append(
+                f"{names} = tl.inline_asm_elementwise({asm!r}, {how!r}, {given}, {kinds}, False, "
+                f"{self.words})"
+            )
+        out += [f"{name} = {name}.to({self.type}, bitcast=True)" for name in map(self.piece, batch)]
+
+    def place_of(self, piece: tuple[str, int]) -> tuple[str, int, str, str]:
+        """Where a piece of a vector stands at this step: an array of words, and its start there.
+
+        Then the offset of each word, and which of them exist.
+        """
         name, chunk = piece
         n, start = self.rec.sizes[name], chunk * self.tiles.chunk
         state = self.state_of(name)
@@ -184,10 +226,10 @@ class Body:
             width, base, when = self.shared_pitch, "shared", "at"
             start += self.out.shared[name]
         pointer = f"{base}.to(tl.pointer_type({self.word}))"
-        place = f"{pointer} + {when} * {width} + (row_x * {width} + k_x) + {start}"
+        base, offset = f"{pointer} + {when} * {width}", f"row_x * {width} + k_x"
         still = min(pitch(n), self.tiles.programs * self.tiles.of(n)) - chunk * self.tiles.chunk
         more = "" if self.tiles.chunk <= still else f" & (k_x < {still})"
-        return place, f"in_x{more}"
+        return base, start, offset, f"in_x{more}"
 
     # --- products --------------------------------------------------------------------------
 

@@ -4,10 +4,7 @@ from collections.abc import Iterator
 
 from unspool.engine.triton_body import Body, pitch
 from unspool.engine.triton_spec import Printed, Recurrence, Tiles
-
-# How often a program looks in vain before it gives up: some seconds, at about a microsecond each.
-# Nobody waits that long unless something is broken, and an error is better than a GPU that hangs.
-PATIENCE = 1 << 23
+from unspool.engine.triton_wait import PATIENCE
 
 HEAD = """import triton
 import triton.language as tl
@@ -157,7 +154,8 @@ def _loop(body: Body) -> Iterator[str]:
     yield f"at = ({_choose(body, 'T - 1', 'T * 0')}).to(tl.int64) * B + top"
     for k in range(count):
         yield f"r{k} = {_array(body, k, 'at')}"
-    yield "for i in range(T):"
+    # what is waited for would be read too early by a pipeline
+    yield "for i in tl.range(0, T, num_stages=1):"
     step = [f"t = {_choose(body, 'T - 1 - i', 'i')}", "at = t.to(tl.int64) * B + top"]
     after = _choose(body, "tl.maximum(t - 1, 0)", "tl.minimum(t + 1, T - 1)")
     step.append(f"ahead = ({after}).to(tl.int64) * B + top")

@@ -49,7 +49,8 @@ class Tiles:
     Products add up `chunk` columns at a time, split among `split` groups of warps. One program
     alone (`programs` = 1) may hand its vectors on in registers (`local`); more of them meet in
     memory, unless no vector is read whole (`meets` is False). Up to `held` bytes of its weights are
-    on chip for all steps; the others are read again in each of them.
+    on chip for all steps; the others are read again in each of them. A program waits as a whole for
+    what is not yet there, or each of its warps by itself (`warps_wait`).
     """
 
     rows: int
@@ -63,12 +64,18 @@ class Tiles:
     held: int = 1 << 30
     batch: int = 65536  # bytes of a tile that wait in registers together
     precision: str = "ieee"  # of products of float32
+    warps_wait: bool = False
     delay: int = 0  # for tests: programs dawdle up to so many reads of memory before they write
 
     @property
     def parts(self) -> int:
         """For three products of TF32 every number is there in two parts."""
         return 2 if self.precision == "tf32x3" else 1
+
+    @property
+    def shape(self) -> tuple[int, int, int, bool]:
+        """Ways that have this in common differ little."""
+        return self.rows, self.programs, self.warps, self.split == 1
 
     def of(self, size: int) -> int:
         return dict(self.units)[size]
