@@ -1,7 +1,7 @@
 """How fast translators train and search, against the same models written by hand with torch.nn.
 
     python benchmarks/translate.py --data DIR [--weights FILE ...] [--rounds 5] [--json FILE]
-        [--device cuda] [--precision high] [--only training]
+        [--device cuda] [--precision high] [--only training] [--sizes large] [--kinds after,loop]
 
 DIR has the folder multi30k (docs/results.md). Both sides have the same sizes and take the same
 batches in turn; one update is forward, backward, clipping and AdamW. Trained are
@@ -128,11 +128,18 @@ def compare(sides: list[Callable[[], float]], rounds: int) -> tuple[float, float
     return mine, theirs, statistics.median(a / b for a, b in found)
 
 
+KINDS: dict[str, dict[str, bool]] = {
+    "after": {}, "loop": {"loop": True}, "inside": {"inside": True}
+}  # fmt: skip
+SIZES = {"small": SMALL, "large": LARGE}
+
+
 def training(
-    pairs: list[Any], size: dict[str, Any], rounds: int, device: str
+    pairs: list[Any], size: dict[str, Any], kinds: list[str], rounds: int, device: str
 ) -> dict[str, tuple[float, float, float]]:
     found = {}
-    for name, how in (("after", {}), ("loop", {"loop": True}), ("inside", {"inside": True})):
+    for name in kinds:
+        how = KINDS[name]
         config = make_config("translate", MULTI30K, size, INSIDE if name == "inside" else {})
         torch.manual_seed(0)
         model = Translator.learn(config.model, pairs)
@@ -206,7 +213,12 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="where to train; the search is the CPU's")
     parser.add_argument("--precision", choices=("highest", "high"), default="highest")
     parser.add_argument("--only", choices=("training", "searching"))
+    parser.add_argument("--sizes", default=",".join(SIZES), help="of models that are trained")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="of training")
     args = parser.parse_args()
+    kinds, chosen = args.kinds.split(","), args.sizes.split(",")
+    if unknown := ({*kinds} - {*KINDS}) | ({*chosen} - {*SIZES}):
+        parser.error(f"--kinds are of {', '.join(KINDS)}, --sizes of {', '.join(SIZES)}: {unknown}")
     torch.set_float32_matmul_precision(args.precision)
     pairs = multi30k(args.data, "train")
     test = multi30k(args.data, "test_2016_flickr")[: args.sentences]
@@ -221,9 +233,8 @@ def main() -> None:
 
     if args.only != "training":
         show(searching(pairs, test, args.weights, args.rounds))
-    sizes = {"small": SMALL, "large": LARGE} if args.only != "searching" else {}
-    for name, size in sizes.items():
-        found = training(pairs, size, args.rounds, args.device)
+    for name in chosen if args.only != "searching" else ():
+        found = training(pairs, SIZES[name], kinds, args.rounds, args.device)
         show({f"training, {name}, {how}": speeds for how, speeds in found.items()})
     if args.json:
         args.json.write_text(json.dumps(results, indent=1))
