@@ -1,5 +1,6 @@
 """Which way is the fastest: measured once, remembered, and never a reason to fail."""
 
+import os
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -66,6 +67,20 @@ def test_what_does_not_run_is_passed_over(sides: list[Any]) -> None:
     assert find([Made(1.0, works=False), Made(2.0)], sides)[0].seconds == 2.0
     with pytest.raises(CannotBuild, match="out of resource"):
         find([Made(1.0, works=False)], sides)
+
+
+def test_what_a_compiler_prints_where_it_fails_is_dropped(
+    sides: list[Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    class Loud(Made):
+        def compile(self, sides: Any) -> None:
+            os.write(2, b"a whole kernel")
+            super().compile(sides)
+
+    assert find([Loud(1.0, works=False), Made(2.0)], sides)[0].seconds == 2.0
+    assert not capfd.readouterr().err
+    assert find([Loud(1.0), Made(3.0)], sides)[0].seconds == 1.0
+    assert capfd.readouterr().err == "a whole kernel", "what is no failure's is shown"
 
 
 def test_what_was_remembered_may_no_longer_run(sides: list[Any]) -> None:

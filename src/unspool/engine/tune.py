@@ -8,8 +8,10 @@ import contextlib
 import hashlib
 import json
 import os
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
@@ -38,11 +40,13 @@ def fastest(
     measured = bool(key) and known not in order and not torch.cuda.is_current_stream_capturing()
     if known in order:
         order.insert(0, known)
-    if measured:
-        _compile_ahead(kernels, sides)
-    start, problem, whole = time.monotonic(), "there is no way to cut it that fits", True
+    failed = _compile_ahead(kernels, sides) if measured else {}
+    start, whole = time.monotonic(), True
+    problem = next(iter(failed.values()), "there is no way to cut it that fits")
     best: tuple[float, int, Any] | None = None
     for index in order:
+        if index in failed:
+            continue
         if best is not None and not measured:
             break
         if best is not None and time.monotonic() - start > SECONDS:
@@ -53,10 +57,8 @@ def fastest(
             taken = seconds(kernels[index], sides) if measured else 0.0
         except torch.OutOfMemoryError:
             raise  # nothing is wrong with the kernel
-        except CannotBuild as error:
-            problem = str(error)
         except Exception as error:  # of the compiler or of the driver, which have many kinds
-            problem = f"{type(error).__name__}: {str(error)[:500]}"
+            problem = _said(error)
         else:
             if best is None or taken < best[0]:
                 best = taken, index, made
@@ -68,15 +70,52 @@ def fastest(
     return kernels[best[1]], best[2]
 
 
-def _compile_ahead(kernels: Sequence[Any], sides: Sequence[Any]) -> None:
-    """All side by side: what takes long at a first use is the compiler."""
+def _said(error: Exception) -> str:
+    return (
+        str(error) if isinstance(error, CannotBuild) else f"{type(error).__name__}: {error}"[:500]
+    )
 
-    def one(kernel: Any) -> None:
-        with contextlib.suppress(Exception):  # its launch will say what is wrong
+
+def _compile_ahead(kernels: Sequence[Any], sides: Sequence[Any]) -> dict[int, str]:
+    """All side by side, since the compiler takes long; what it fails at, and why."""
+
+    def one(kernel: Any) -> str | None:
+        try:
             kernel.compile(sides)
+        except torch.OutOfMemoryError:
+            return None  # nothing is wrong with the kernel
+        except Exception as error:
+            return _said(error)
+        return None
 
-    with ThreadPoolExecutor(len(kernels)) as pool:
-        list(pool.map(one, kernels))
+    with _aside() as drop, ThreadPoolExecutor(len(kernels)) as pool:
+        found = dict(enumerate(pool.map(one, kernels)))
+        failed = {index: said for index, said in found.items() if said is not None}
+        if failed:
+            drop()
+    return failed
+
+
+@contextlib.contextmanager
+def _aside() -> Iterator[Callable[[], None]]:
+    """What is written past Python comes at the end, or not at all.
+
+    The compiler prints a whole kernel where it fails, thousands of lines that nobody asked for:
+    there are other ways, and if there are none its error says so.
+    """
+    dropped: list[bool] = []
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield lambda: dropped.append(True)
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            file.seek(0)
+            if not dropped:
+                os.write(2, file.read())
 
 
 def seconds(kernel: Any, sides: Sequence[Any]) -> float:
