@@ -14,9 +14,8 @@ from unspool.engine import triton_build, tune
 from unspool.engine.c_build import CannotBuild
 from unspool.engine.rows import as_rows
 from unspool.engine.stages import Stages
-from unspool.engine.triton_body import pitch
 from unspool.engine.triton_source import COUNTS, print_triton
-from unspool.engine.triton_spec import Printed, Recurrence, Tiles
+from unspool.engine.triton_spec import Printed, Recurrence, Tiles, pitch
 
 DTYPES = {
     torch.bfloat16: "bf16",

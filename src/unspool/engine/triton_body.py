@@ -6,25 +6,18 @@ place that is not yet written holds a mark, and reads until no mark is left. Wha
 own proof of having arrived, so there is no barrier, and no place is written twice in a launch.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from unspool.engine import triton_wait
 from unspool.engine.c_spec import CannotPrint
 from unspool.engine.plan import Accumulate, Elementwise, Item, Reduce, Term
-from unspool.engine.triton_spec import Printed, Recurrence, Tiles, read_whole
+from unspool.engine.triton_meeting import GIVES_UP, Meeting
+from unspool.engine.triton_spec import BYTES, Printed, Recurrence, Tiles, pitch, read_whole
 from unspool.equations.expr import Apply, Const, Expr, Name
 from unspool.equations.functions import FUNCTIONS, LAYER_NORM_EPS, OPERATORS
 
 TYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32", "fp64": "float64"}
-BYTES = {"bf16": 2, "fp16": 2, "fp32": 4, "fp64": 8}
 PRINTED = set(FUNCTIONS) - set(OPERATORS) - {"layer_norm", "concat", "mean", "rstd"}
 TRITONS = {"exp", "log", "sqrt", "abs", "sin", "cos"}  # its own; the others are the prelude's
-GIVES_UP = 2  # what is left of a program's patience once it has waited in vain
-
-
-def pitch(n: int) -> int:
-    """How far rows of a shared vector are apart: whole 32-byte sectors, whatever the dtype."""
-    return -(-n // 16) * 16
 
 
 class Body:
@@ -34,7 +27,6 @@ class Body:
         self.rec, self.tiles, self.dtype = recurrence, tiles, dtype
         self.real = "tl.float64" if dtype == "fp64" else "tl.float32"
         self.type = f"tl.{TYPES[dtype]}"
-        self.word, self.mark = f"tl.uint{8 * BYTES[dtype]}", 256 ** BYTES[dtype] - 1
         self.out = Printed(states=list(recurrence.carried))
         self.weights: list[str] = []  # lines that read what is held for all steps
         self.lines: list[str] = []  # of a step
@@ -69,6 +61,7 @@ class Body:
             self.shared_pitch += pitch(rec.sizes[name])
         named = {*self.made, *self.old, *self.operands}
         self.sizes = sorted({rec.sizes[name] for name in named})
+        self.meeting = Meeting(self)
 
     def state_of(self, name: str) -> str | None:
         """The state whose old or new value a name is, if it stands among the states' steps."""
@@ -92,8 +85,8 @@ class Body:
             self.carry_early()
         parts = {item.name: self.terms(item) for item in sums}
         begun: set[str] = set()
-        for batch in self.batches(self.pieces(read_whole(level))):
-            self.await_batch(batch)
+        for batch in self.meeting.batches(read_whole(level)):
+            self.lines += self.meeting.wait(batch)
             for piece in batch:
                 for item in sums:
                     for operand, chunk, weights in parts[item.name]:
@@ -123,121 +116,13 @@ class Body:
             f"patience = tl.where(idle > 0, {GIVES_UP}, patience)",
         ]
 
-    # --- waiting ---------------------------------------------------------------------------
-
-    def pieces(self, operands: Sequence[str]) -> list[tuple[str, int]]:
-        if self.tiles.local:
-            return [(operand, 0) for operand in operands]
-        chunk = self.tiles.chunk
-        return [(o, c) for o in operands for c in range(-(-self.rec.sizes[o] // chunk))]
-
-    def batches(self, pieces: Sequence[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:
-        each = max(1, self.tiles.batch // (self.tiles.rows * self.tiles.chunk * BYTES[self.dtype]))
-        if self.tiles.local:
-            each = max(1, len(pieces))
-        for k in range(0, len(pieces), each):
-            yield list(pieces[k : k + each])
-
-    def piece(self, piece: tuple[str, int]) -> str:
-        return f"z{self.operands.index(piece[0])}_{piece[1]}"
-
-    def await_batch(self, batch: Sequence[tuple[str, int]]) -> None:
-        """Reads pieces of vectors until all of them have been written."""
-        out = self.lines
-        if self.tiles.local:
-            for operand, _ in batch:
-                n = self.rec.sizes[operand]
-                value = f"tl.where(j{n} < {n}, {self.read(operand)}, 0.0)"
-                out.append(f"{self.piece((operand, 0))} = ({value}).to({self.type})")
-            return
-        shape = f"({self.tiles.rows}, {self.tiles.chunk})"
-        if self.tiles.split > 1:
-            each = self.tiles.chunk // self.tiles.split
-            shape = f"({self.tiles.split}, {self.tiles.rows}, {each})"
-        if self.warps_wait:
-            self.await_words(batch)
-            return
-        names = [self.piece(piece) for piece in batch]
-        places = [self.place_of(piece) for piece in batch]
-        for name, (base, start, offset, _) in zip(names, places, strict=True):
-            out.append(f"{name} = tl.zeros({shape}, {self.word})")
-            out.append(f"{name}_p = {base} + {start} + ({offset})")
-        # a name of its own, and the last one: Triton 3.6 mixes up what loops carry otherwise
-        wait = f"wait_{names[0]}"
-        out += [f"{wait} = 1", f"while ({wait} > 0) & ({wait} < patience):"]
-        for name, (*_, mask) in zip(names, places, strict=True):
-            out.append(f"    {name} = tl.load({name}_p, mask={mask}, other=0, volatile=True)")
-        # the mark is the greatest word: one maximum of all finds it, two words at a time
-        most = names[0]
-        for name in names[1:]:
-            most = f"tl.maximum({most}, {name})"
-        most = f"{most}.to(tl.int32)" if BYTES[self.dtype] == 2 else most
-        out.append(f"    {wait} = ({wait} + 1) * (tl.max({most}) == {self.mark}).to(tl.int32)")
-        out.append(f"patience = tl.where({wait} > 0, {GIVES_UP}, patience)")
-        out += [f"{name} = {name}.to({self.type}, bitcast=True)" for name in names]
-
-    @property
-    def words(self) -> int:
-        """Of a piece, in each thread."""
-        return self.tiles.rows * self.tiles.chunk // (32 * self.tiles.warps)
-
-    @property
-    def warps_wait(self) -> bool:
-        """Where a thread has whole rows of words."""
-        size = BYTES[self.dtype]
-        whole = self.words > 0 and self.words * size % triton_wait.ROW == 0
-        return self.tiles.warps_wait and size < 8 and whole
-
-    def await_words(self, batch: Sequence[tuple[str, int]]) -> None:
-        """Reads all pieces once; each warp then waits for its own."""
-        out, size = self.lines, BYTES[self.dtype]
-        by_place: dict[tuple[str, str], list[tuple[str, int]]] = {}
-        for piece in batch:
-            name = self.piece(piece)
-            base, start, offset, mask = self.place_of(piece)
-            load = f"tl.load({base} + {start} + ({offset}), mask={mask}, other=0, volatile=True)"
-            out.append(f"{name} = {load}")
-            by_place.setdefault((base, offset), []).append((name, start))
-        for (base, offset), pieces in by_place.items():
-            names = ", ".join(name for name, _ in pieces)
-            starts = [start * size for _, start in pieces]
-            asm = triton_wait.assembly(size, self.words, starts)
-            how = triton_wait.constraints(size, self.words, len(pieces))
-            given = f"[{names}, {offset}, ({base}).to(tl.int64), trouble.to(tl.int64)]"
-            kinds = f"({f'{self.word}, ' * len(pieces)})" if len(pieces) > 1 else self.word
-            out.append(
-                f"{names} = tl.inline_asm_elementwise({asm!r}, {how!r}, {given}, {kinds}, False, "
-                f"{self.words})"
-            )
-        out += [f"{name} = {name}.to({self.type}, bitcast=True)" for name in map(self.piece, batch)]
-
-    def place_of(self, piece: tuple[str, int]) -> tuple[str, int, str, str]:
-        """Where a piece of a vector stands at this step: an array of words, and its start there.
-
-        Then the offset of each word, and which of them exist.
-        """
-        name, chunk = piece
-        n, start = self.rec.sizes[name], chunk * self.tiles.chunk
-        state = self.state_of(name)
-        if state:
-            width, base = pitch(n), f"x{self.out.histories.index(state)}"
-            when = "old" if name in self.old else "new"
-        else:
-            width, base, when = self.shared_pitch, "shared", "at"
-            start += self.out.shared[name]
-        pointer = f"{base}.to(tl.pointer_type({self.word}))"
-        base, offset = f"{pointer} + {when} * {width}", f"row_x * {width} + k_x"
-        still = min(pitch(n), self.tiles.programs * self.tiles.of(n)) - chunk * self.tiles.chunk
-        more = "" if self.tiles.chunk <= still else f" & (k_x < {still})"
-        return base, start, offset, f"in_x{more}"
-
     # --- products --------------------------------------------------------------------------
 
     def terms(self, item: Accumulate) -> list[tuple[str, int, str]]:
         """Every chunk of every product of a sum, with the weights that it is taken with."""
         found = []
         for index, term in enumerate(item.terms):
-            for operand, chunk in self.pieces([term.operand]):
+            for operand, chunk in self.meeting.pieces([term.operand]):
                 weights = f"{self.local[item.name]}_{index}_{chunk}"
                 load = self.weight(term, chunk, self.rec.sizes[item.name])
                 size = self.tiles.of(self.rec.sizes[item.name]) * self.tiles.chunk
@@ -269,7 +154,7 @@ class Body:
         name = self.local[item.name]
         start = f"sum{self.rec.sizes[item.name]}" if fresh else name
         how = f'input_precision="{self.tiles.precision}", out_dtype={self.real}'
-        self.lines.append(f"{name} = tl.dot({self.piece(piece)}, {weights}, {start}, {how})")
+        self.lines.append(f"{name} = tl.dot({self.meeting.name(piece)}, {weights}, {start}, {how})")
 
     def add_up(self, sums: Sequence[Accumulate]) -> None:
         """The shares of the groups of warps: by fours, so that all sums are laid out alike."""
@@ -304,8 +189,8 @@ class Body:
 
     def row_sums(self, operand: str, value: str) -> str:
         n, total = self.rec.sizes[operand], []
-        for piece in self.pieces([operand]):
-            x = f"{self.piece(piece)}.to({self.real})"
+        for piece in self.meeting.pieces([operand]):
+            x = f"{self.meeting.name(piece)}.to({self.real})"
             inside = f"k_x < {n - piece[1] * self.tiles.chunk}"
             if self.tiles.local:
                 x, inside = self.read(operand), f"j{n} < {n}"

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from unspool.engine.triton_body import Body, pitch
-from unspool.engine.triton_spec import Printed, Recurrence, Tiles
+from unspool.engine.triton_body import Body
+from unspool.engine.triton_spec import Printed, Recurrence, Tiles, pitch
 from unspool.engine.triton_wait import PATIENCE
 
 HEAD = """import triton

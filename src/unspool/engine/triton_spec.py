@@ -6,6 +6,12 @@ from dataclasses import dataclass, field
 from unspool.engine.plan import Accumulate, Item, Reduce
 
 Levels = tuple[tuple[Item, ...], ...]
+BYTES = {"bf16": 2, "fp16": 2, "fp32": 4, "fp64": 8}
+
+
+def pitch(n: int) -> int:
+    """How far rows of a shared vector are apart: whole 32-byte sectors, whatever the dtype."""
+    return -(-n // 16) * 16
 
 
 def read_whole(level: Sequence[Item]) -> list[str]:
