@@ -25,7 +25,7 @@ import peers
 import torch
 
 import unspool as us
-from unspool.engine.plan import make_plan
+from unspool.engine.planning import make_plan
 from unspool.equations.expr import products
 from unspool.lab import speed
 

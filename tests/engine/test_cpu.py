@@ -13,7 +13,7 @@ from tests.conformance.table import IDS, TABLE, build, inputs
 from tests.engine.test_backends import results, same
 from unspool.engine import c_build, layout
 from unspool.engine.c_spec import CannotPrint
-from unspool.engine.plan import make_plan
+from unspool.engine.planning import make_plan
 from unspool.engine.programs import forward_program
 from unspool.engine.say import say_once
 

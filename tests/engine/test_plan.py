@@ -4,8 +4,10 @@ import pytest
 
 import unspool as us
 from tests.conformance.table import IDS, TABLE
-from unspool.engine.plan import Accumulate, Elementwise, Loop, make_plan
+from unspool.engine.items import Accumulate, Elementwise
+from unspool.engine.plan import Loop
 from unspool.engine.plan_text import plan_text
+from unspool.engine.planning import make_plan
 
 ADJOINT = "∂"
 

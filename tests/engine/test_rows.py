@@ -6,7 +6,7 @@ import unspool as us
 from tests.counting import Counted
 from tests.engine.side_by_side import programs
 from unspool.engine import cuda
-from unspool.engine.plan import make_plan
+from unspool.engine.planning import make_plan
 from unspool.engine.rows import Together, arranged, side_by_side, together
 from unspool.engine.triton_spec import Tiles
 

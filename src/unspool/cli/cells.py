@@ -11,8 +11,8 @@ from unspool.cells import named
 from unspool.cells.cell import CellType, check_sizes
 from unspool.cells.find import find_cell
 from unspool.cli.app import Json, app
-from unspool.engine.plan import make_plan
 from unspool.engine.plan_text import plan_text
+from unspool.engine.planning import make_plan
 from unspool.equations.explain import Explanation, count_text, explain_text, with_softmax
 from unspool.equations.explain_latex import explain_latex
 from unspool.lab import speed

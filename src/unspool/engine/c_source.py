@@ -31,7 +31,7 @@ from unspool.engine.c_templates import (
     RUN,
     TAIL,
 )
-from unspool.engine.plan import Accumulate, Elementwise, Reduce, Term, levels_of
+from unspool.engine.items import Accumulate, Elementwise, Reduce, Term, levels_of
 from unspool.equations.expr import Apply, Const, Expr, Name
 from unspool.equations.sizes import Size
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from unspool.engine.plan import Item, Term
+from unspool.engine.items import Item, Term
 from unspool.equations.expr import Expr, names
 from unspool.equations.sizes import Size
 

@@ -12,7 +12,8 @@ from unspool.engine.c_templates import HEADER
 from unspool.engine.call import Call
 from unspool.engine.layout import Layout
 from unspool.engine.pages import borrow, empty, give_back
-from unspool.engine.plan import Plan, make_plan
+from unspool.engine.plan import Plan
+from unspool.engine.planning import make_plan
 from unspool.engine.programs import (
     DTYPES,
     DX,

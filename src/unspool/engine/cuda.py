@@ -14,8 +14,10 @@ from torch import Tensor
 from unspool.cells.cell import Bound
 from unspool.engine import triton_build
 from unspool.engine.call import Call
+from unspool.engine.items import Elementwise, Item
 from unspool.engine.launch import DTYPES, Found, Loop, Side, precision_of, real_of
-from unspool.engine.plan import Elementwise, Item, Plan, make_plan
+from unspool.engine.plan import Plan
+from unspool.engine.planning import make_plan
 from unspool.engine.programs import folded
 from unspool.engine.rows import Arranged, Runner, arranged, as_rows, parameter_gradients
 from unspool.engine.saved import Saved

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable
 
-from unspool.engine.plan import Item, Plan
+from unspool.engine.items import Item
+from unspool.engine.plan import Plan
 from unspool.equations.sizes import Size
 
 

@@ -11,8 +11,9 @@ import torch
 from unspool.engine import c_build
 from unspool.engine.c_source import print_kernel
 from unspool.engine.c_spec import Kernel, Outer, Spec, Sum, Work
+from unspool.engine.items import Elementwise, Item
 from unspool.engine.layout import Layout
-from unspool.engine.plan import Elementwise, Item, Plan
+from unspool.engine.plan import Plan
 from unspool.equations.derivative import adjoint, from_next
 
 DTYPES = {torch.float32: "float", torch.float64: "double"}

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from unspool.engine.plan import Accumulate, Elementwise, Item, Reduce, Term
+from unspool.engine.items import Accumulate, Elementwise, Item, Reduce, Term
 from unspool.engine.stages import Env, Stages
 from unspool.equations.evaluate import evaluate
 from unspool.equations.expr import Expr, Name

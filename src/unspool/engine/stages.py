@@ -9,7 +9,8 @@ from torch import Tensor
 
 from unspool.cells.cell import Bound
 from unspool.engine.call import Call
-from unspool.engine.plan import Plan, make_plan
+from unspool.engine.plan import Plan
+from unspool.engine.planning import make_plan
 from unspool.equations.expr import Expr
 
 Env = dict[str, Any]

@@ -11,7 +11,7 @@ from unspool.cells.cell import Bound
 from unspool.engine.c_templates import HEADER
 from unspool.engine.call import Call
 from unspool.engine.cpu import Arguments
-from unspool.engine.plan import make_plan
+from unspool.engine.planning import make_plan
 from unspool.engine.programs import YS, Program, forward_program
 from unspool.engine.session import Session
 

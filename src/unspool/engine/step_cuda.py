@@ -15,8 +15,8 @@ from unspool.engine.autograd import fixed
 from unspool.engine.c_build import CannotBuild
 from unspool.engine.call import Call, autocast_is_on, without_autocast
 from unspool.engine.cuda import numbers_of
+from unspool.engine.items import Accumulate, Item, Reduce, levels_of
 from unspool.engine.launch import Loop, Side, precision_of, real_of
-from unspool.engine.plan import Accumulate, Item, Reduce, levels_of
 from unspool.engine.reference import unfold_reference
 from unspool.engine.rows import Runner, arranged
 from unspool.engine.session import Session

@@ -8,7 +8,7 @@ shared memory, or through that cache where they do not fit. Which way is fastest
 from dataclasses import dataclass, replace
 from itertools import product
 
-from unspool.engine.plan import Accumulate
+from unspool.engine.items import Accumulate
 from unspool.engine.triton_spec import Recurrence, Tiles, read_whole
 
 # An H200, in microseconds and bytes a microsecond, fitted to 140 ways that were measured.

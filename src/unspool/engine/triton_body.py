@@ -9,7 +9,7 @@ own proof of having arrived, so there is no barrier, and no place is written twi
 from collections.abc import Sequence
 
 from unspool.engine.c_spec import CannotPrint
-from unspool.engine.plan import Accumulate, Elementwise, Item, Reduce, Term
+from unspool.engine.items import Accumulate, Elementwise, Item, Reduce, Term
 from unspool.engine.triton_meeting import GIVES_UP, Meeting
 from unspool.engine.triton_spec import BYTES, Printed, Recurrence, Tiles, pitch, read_whole
 from unspool.equations.expr import Apply, Const, Expr, Name

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from unspool.engine.plan import Accumulate, Item, Reduce
+from unspool.engine.items import Accumulate, Item, Reduce
 
 Levels = tuple[tuple[Item, ...], ...]
 BYTES = {"bf16": 2, "fp16": 2, "fp32": 4, "fp64": 8}
