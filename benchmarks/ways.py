@@ -10,6 +10,7 @@ the products before and after the loop.
 
 import argparse
 import json
+import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -78,14 +79,16 @@ def measured(
     found = []
     for (guess, way), kernel, wrong in zip(ways, kernels, problems, strict=False):
         line: dict[str, Any] = {"case": str(case), "loop": which, "guess": guess, **asdict(way)}
+        taken = None
         try:
-            line["us"] = tune.seconds(kernel, sides) / T * 1e6
+            taken = tune.seconds(kernel, sides) / T * 1e6
         except Exception as error:
-            line["us"], wrong = float("nan"), wrong or cuda_peers.one_line(error)
-        found.append(line)
-        chosen = "  chosen" if kernel.tiles in [k.tiles for k in loop.kernels.values()] else ""
+            wrong = wrong or cuda_peers.one_line(error)
+        is_chosen = way in [kernel.tiles for kernel in loop.kernels.values()]
+        found.append(line | {"us": taken, "wrong": wrong, "chosen": is_chosen})
+        chosen = "  chosen" if is_chosen else ""
         print(
-            f"{case} {which:<5} {line['us']:7.2f} us, guessed {guess:5.2f}: rows {way.rows} "
+            f"{case} {which:<5} {taken or math.nan:7.2f} us, guessed {guess:5.2f}: rows {way.rows} "
             f"programs {way.programs} chunk {way.chunk} split {way.split} warps {way.warps} "
             f"batch {way.batch} held {way.held}{chosen} {wrong or ''}",
             flush=True,

@@ -19,6 +19,7 @@ TRIED = [
     "coupled dawdling",
     "random cell 3",
     "peephole step by step",
+    "odd places",
 ]
 
 

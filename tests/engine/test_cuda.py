@@ -560,3 +560,43 @@ def test_weights_that_do_not_fit_are_read_again() -> None:
     small = tiles.Work((512,), ((512, 512),) * 4, (512,), 1)
     way = tiles.candidates(small, 16, 2, tiles.Chip(132))[0]
     assert way.held >= tiles.weight_bytes(small, way, 2)
+
+
+class _OnAGpu(torch.Tensor):
+    is_cuda = True  # type: ignore[assignment]
+
+
+def test_a_variant_is_looked_up_where_nothing_differs_that_matters() -> None:
+    """Triton compiles by types, alignment and strides; a launch of the same kind finds it."""
+    found: list[tuple[int, list[Any]]] = []
+    compiled: list[tuple[int, ...]] = []
+
+    class Variant:
+        def __getitem__(self, grid: tuple[int, ...]) -> Any:
+            return lambda *numbers: found.append((grid[0], list(numbers)))
+
+    class Function:
+        def __getitem__(self, grid: tuple[int, ...]) -> Any:
+            def launched(*arguments: Any, **how: Any) -> Variant:
+                compiled.append(grid)
+                return Variant()
+
+            return launched
+
+    kernel = launch.Kernel.__new__(launch.Kernel)
+    kernel.function, kernel.variants = Function(), {}
+    kernel.tiles = Tiles(16, 2, ((16, 8),), 16, 1, 4)
+    room = torch.zeros(100).as_subclass(_OnAGpu)
+
+    def run(T: int, xs: torch.Tensor, stride: int, dtype: torch.dtype = torch.float32) -> None:
+        kernel.run(8, [T, 4, 0, 1, xs, room.to(dtype), stride])
+
+    run(5, room[:64], 16)
+    assert (len(compiled), found) == (1, [])
+    run(7, room[32:96], 16)  # another place, as well aligned; another number of steps
+    assert len(compiled) == 1
+    assert found == [(8, [7, 4, 0, 1, room[32:].data_ptr(), room.data_ptr(), 16])]
+    run(7, room[1:65], 16)
+    run(7, room[:64], 1)
+    run(7, room[:64], 16, torch.float64)
+    assert len(compiled) == 4

@@ -113,6 +113,14 @@ def test_what_a_step_gives_is_the_callers_own() -> None:
                for a, b in zip(after, state, strict=True))  # fmt: skip
 
 
+def test_states_that_a_product_put_side_by_side_are_apart_again() -> None:
+    text = "h' = tanh(W @ x + U @ h)\n c' = tanh(A @ x + c)\n y = V @ concat(h', c')"
+    cell = us.cell(text)(3, 4)
+    y, state = us.Stepper(cell)(torch.randn(5, 3))
+    assert y.is_contiguous()
+    assert all(value.is_contiguous() for value in state)
+
+
 def test_half_precision() -> None:
     cell, x = us.cells.LSTM(16, 16).bfloat16(), torch.randn(4, 16).bfloat16()
     (y, state), (expected, _) = us.Stepper(cell)(x), us.unfold(cell, x[None], backend="reference")

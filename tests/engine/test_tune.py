@@ -1,6 +1,8 @@
 """Which way is the fastest: measured once, remembered, and never a reason to fail."""
 
 import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -70,17 +72,42 @@ def test_what_does_not_run_is_passed_over(sides: list[Any]) -> None:
 
 
 def test_what_a_compiler_prints_where_it_fails_is_dropped(
-    sides: list[Any], capfd: pytest.CaptureFixture[str]
+    sides: list[Any],
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Any,
 ) -> None:
     class Loud(Made):
         def compile(self, sides: Any) -> None:
             os.write(2, b"a whole kernel")
             super().compile(sides)
 
+    monkeypatch.setattr(tune, "cache_folder", lambda: tmp_path)
     assert find([Loud(1.0, works=False), Made(2.0)], sides)[0].seconds == 2.0
     assert not capfd.readouterr().err
+    assert (tmp_path / "compiler.txt").read_bytes() == b"a whole kernel"
     assert find([Loud(1.0), Made(3.0)], sides)[0].seconds == 1.0
     assert capfd.readouterr().err == "a whole kernel", "what is no failure's is shown"
+
+
+def test_threads_put_back_what_they_write_to(sides: list[Any]) -> None:
+    place = os.fstat(2)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: find([Made(1.0, works=False), Made(2.0)], sides), range(20)))
+    assert (os.fstat(2).st_dev, os.fstat(2).st_ino) == (place.st_dev, place.st_ino)
+
+
+def test_a_process_may_have_no_place_for_errors(
+    sides: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    assert find([Made(1.0), Made(2.0)], sides)[0].seconds == 1.0
+
+    def closed(place: int) -> int:
+        raise OSError("Bad file descriptor")
+
+    monkeypatch.setattr(os, "dup", closed)
+    assert find([Made(3.0), Made(2.5)], sides)[0].seconds == 2.5
 
 
 def test_what_was_remembered_may_no_longer_run(sides: list[Any]) -> None:

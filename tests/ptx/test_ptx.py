@@ -82,6 +82,17 @@ def test_products_of_a_warp() -> None:
         np.testing.assert_allclose(word.view(np.float32), place, rtol=1e-5, atol=1e-5)
 
 
+def test_a_matrix_is_handed_to_lanes() -> None:
+    """A lane gets two neighbours, of the row that is a quarter of its number."""
+    rows = np.arange(64, dtype=np.uint16).reshape(8, 8)
+    lanes = np.arange(32)
+    row, column = lanes // 4, 2 * (lanes % 4)
+    (word,) = ldmatrix(rows, False)
+    assert (word == pair(rows[row, column], rows[row, column + 1])).all()
+    (word,) = ldmatrix(rows, True)
+    assert (word == pair(rows[column, row], rows[column + 1, row])).all()
+
+
 @pytest.mark.parametrize("transposed", [False, True])
 def test_matrices_come_back(transposed: bool) -> None:
     rows = np.arange(256, dtype=np.uint16).reshape(32, 8)
@@ -178,21 +189,24 @@ MARK = 0xFFFFFFFF
 def test_a_warp_reads_again_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(triton_wait, "PATIENCE", 2048)
     given = torch.arange(258 + 256, dtype=torch.int16)
-    waiting(given, [1, 2, MARK - 0xFFFF, 3])  # half of a word is enough
-    assert given[256:512].equal(torch.arange(256, dtype=torch.int16))
+    for half in (MARK - 0xFFFF, 0xFFFF):  # of a word is enough
+        given[256:512] = 0
+        waiting(given, [1, 2, half, 3])
+        assert given[256:512].equal(torch.arange(256, dtype=torch.int16))
     waiting(given, [1, 2, 3, 4])
     rows = given[256:512].view(torch.int32).view(32, 4)
     assert rows.equal(torch.tensor([1, 2, 3, 4], dtype=torch.int32).expand(32, 4))
     assert given[512] != 1, "nobody waited in vain"
 
 
-def test_a_warp_that_waits_in_vain_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("place", [12, 13])
+def test_a_warp_that_waits_in_vain_says_so(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(triton_wait, "PATIENCE", 2048)
     given = torch.zeros(258 + 256, dtype=torch.int16)
-    given[13] = -1
+    given[place] = -1
     waiting(given, [MARK] * 4)
     assert given[512:].view(torch.int32).item() == 1
-    assert given[256 + 13] == -1, "and others see that something is missing"
+    assert given[256 + place] == -1, "and others see that something is missing"
 
 
 def test_instructions_are_read() -> None:

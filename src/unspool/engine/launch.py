@@ -39,7 +39,8 @@ def chip(device: torch.device) -> tiling.Chip:
         return tiling.Chip(1)
     about = torch.cuda.get_device_properties(device)
     shared = getattr(about, "shared_memory_per_block_optin", about.shared_memory_per_block)
-    return tiling.Chip(about.multi_processor_count, shared, warps_wait=about.major >= 9)
+    hopper = about.major >= 9 and torch.version.hip is None
+    return tiling.Chip(about.multi_processor_count, shared, warps_wait=hopper)
 
 
 def on(device: torch.device) -> AbstractContextManager[Any]:

@@ -42,8 +42,9 @@ class CudaSession(Session):
             later = [item for after in parts[k + 1 :] for item in _items(after)]
             self.parts.append(_Part(self.stages, *part, set(self.ends), later))
         self.check(call)
-        # of the call that it began with nothing but its shape is needed
-        self.stages = replace(self.stages, call=replace(call, xs=call.xs[:, :0], state=()))
+        # of the call that it began with nothing but its kind is needed
+        nothing = call.xs.new_empty(1, 0, call.xs.shape[2])
+        self.stages = replace(self.stages, call=replace(call, xs=nothing, state=()))
 
     @staticmethod
     def rows_of(call: Call) -> int:
@@ -61,7 +62,8 @@ class CudaSession(Session):
         with without_autocast(self.device.type):
             for part in self.parts:
                 part(env, stages)
-        y, *last = (env[name].to(self.dtype) for name in self.ends)
+        # what was put side by side for a product is not what a caller expects
+        y, *last = (env[name].to(self.dtype).contiguous() for name in self.ends)
         return y, self.make(*last)
 
     def check(self, call: Call) -> None:

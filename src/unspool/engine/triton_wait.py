@@ -42,6 +42,9 @@ def assembly(size: int, words: int, starts: Sequence[int]) -> str:
             f"sub.s32 %r_more, ${first + each - 1}, ${first};",
             f"setp.ne.s32 %p_is, %r_more, {each - 1};",  # no row: not to be read at once
             "@%p_is bra $$VAIN${:uid};",
+            f"and.b32 %r_more, ${first}, {each - 1};",
+            "setp.ne.s32 %p_is, %r_more, 0;",
+            "@%p_is bra $$VAIN${:uid};",
             f"mad.wide.s32 %rd_place, ${first}, {size}, ${base};",
         ]
         for piece, start in enumerate(starts):

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ from unspool.engine.tiles import power_of_two
 
 SECONDS = 6.0  # no further way is tried after these
 TURNS = 3
+_one_at_a_time = Lock()  # what a process writes to is one place
 HOST = 3_000_000  # cycles of the device, longer than the host takes for a launch
 
 
@@ -101,21 +103,31 @@ def _aside() -> Iterator[Callable[[], None]]:
     """What is written past Python comes at the end, or not at all.
 
     The compiler prints a whole kernel where it fails, thousands of lines that nobody asked for:
-    there are other ways, and if there are none its error says so.
+    there are other ways, and if there are none its error says so. They go to a file in the cache.
     """
     dropped: list[bool] = []
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as file:
+    with _one_at_a_time, contextlib.ExitStack() as stack:
+        try:
+            kept = os.dup(2)
+        except OSError:  # a service may have no such place
+            yield lambda: None
+            return
+        stack.callback(os.close, kept)
+        if sys.stderr is not None:
+            sys.stderr.flush()
+        file = stack.enter_context(tempfile.TemporaryFile())
         os.dup2(file.fileno(), 2)
         try:
             yield lambda: dropped.append(True)
         finally:
             os.dup2(kept, 2)
-            os.close(kept)
             file.seek(0)
+            said = file.read()
             if not dropped:
-                os.write(2, file.read())
+                os.write(2, said)
+            else:
+                with contextlib.suppress(OSError):
+                    (cache_folder() / "compiler.txt").write_bytes(said)
 
 
 def seconds(kernel: Any, sides: Sequence[Any]) -> float:
