@@ -181,6 +181,35 @@ def test_a_bias_may_be_added_and_taken_away(backend: str) -> None:
 
 
 @every_backend
+@every_cell
+def test_outputs_may_be_changed_in_place(
+    kind: us.CellType, sizes: dict[str, int], backend: str
+) -> None:
+    """As dropout behind a layer may do."""
+    cell = build(kind, sizes)
+    xs, state = inputs(cell)
+    wanted = [xs, *cell.parameters()]
+
+    def found(name: str, in_place: bool) -> list[Tensor]:
+        how: dict[str, Any] = {"backend": name, "record": kind.equations.recordable}
+        ys, last, lines = us.unfold(cell, xs, state, **how)
+        outputs = [ys, *last, *lines.values()]
+        if in_place:
+            for output in outputs:
+                output.mul_(2.0)
+        else:
+            outputs = [2.0 * output for output in outputs]
+        loss = sum(output.sum() for output in outputs)
+        assert isinstance(loss, Tensor)
+        shares = torch.autograd.grad(loss, wanted, allow_unused=True)
+        return [
+            torch.zeros_like(w) if g is None else g for w, g in zip(wanted, shares, strict=True)
+        ]
+
+    same(found(backend, True), found("reference", False))
+
+
+@every_backend
 @pytest.mark.parametrize(
     "text", ["h' = tanh(W @ x + U @ h)", "h' = tanh(W @ x + U @ h)\ny = tanh(h')"]
 )

@@ -51,7 +51,9 @@ def forward(call: Call, training: bool) -> tuple[list[Tensor], Saved]:
     Runner(stages, arranged(plan.forward.after))(flat)
     names = (eqs.output, *(eqs.carried.get(name, name) for name in call.record))
     outputs = [stages.spread(flat[name]) for name in names]
-    last = [value.clone() if not T else value for value in state.values()]
+    last = [*state.values()]
+    if training or not T:  # callers may change theirs in place, and what is saved stays
+        outputs, last = ([one.clone() for one in ones] for ones in (outputs, last))
     left = {name: value for name, value in flat.items() if isinstance(value, Tensor)}
     plain = {name: value for name, value in flat.items() if name not in left}
     return [outputs[0], *last, *outputs[1:]], Saved([*left.values()], ([*left], plain))
