@@ -157,18 +157,15 @@ class Body:
         self.lines.append(f"{name} = tl.dot({self.meeting.name(piece)}, {weights}, {start}, {how})")
 
     def add_up(self, sums: Sequence[Accumulate]) -> None:
-        """The shares of the groups of warps: by fours, so that all sums are laid out alike."""
+        """The shares of the groups of warps."""
         by_size: dict[int, list[str]] = {}
         for item in sums if self.is_deep else ():
             by_size.setdefault(self.rec.sizes[item.name], []).append(self.local[item.name])
         for names in by_size.values():
-            each = 4 if len(names) > 2 else len(names)
-            for k in range(0, len(names), each):
-                some = names[k : k + each]
-                given = some + some[-1:] * (each - len(some))
-                found = some + ["spare"] * (each - len(some))
-                work = f"add_up{each if each > 1 else ''}({', '.join(given)})"
-                self.lines.append(f"{', '.join(found)} = {work}")
+            while names:
+                count = 4 if len(names) > 3 else 2 if len(names) > 1 else 1
+                some, names = ", ".join(names[:count]), names[count:]
+                self.lines.append(f"{some} = add_up{count if count > 1 else ''}({some})")
 
     # --- reductions ------------------------------------------------------------------------
 
