@@ -103,8 +103,7 @@ def priced(
         parts = -(-max(work.vectors) // wide)
         if parts * sides > chip.programs or (rows > 16 and rows >= 2 * B):
             continue
-        tiles = _cut(work, rows, parts, share, precision)
-        tiles = replace(tiles, warps_wait=chip.warps_wait)
+        tiles = replace(_cut(work, rows, parts, share, precision), warps_wait=chip.warps_wait)
         if tiles.batch > LEAST and all_pieces(work, tiles, element) <= LEAST:
             continue  # the same again
         if (tiles.split == 1 or rows > MANY_ROWS) and not as_one(tiles, element):

@@ -25,8 +25,8 @@ from unspool.engine.tiles import power_of_two
 
 SECONDS = 6.0  # no further way is tried after these
 TURNS = 3
-_one_at_a_time = Lock()  # what a process writes to is one place
 HOST = 3_000_000  # cycles of the device, longer than the host takes for a launch
+_one_at_a_time = Lock()  # what a process writes to is one place
 
 
 def fastest(
