@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: demo test test-gpu check format clean
+.PHONY: demo test test-gpu check format resolve clean
 
 demo: .venv/ready
 	@$(BIN)/unspool demo
@@ -22,6 +22,10 @@ check: .venv/ready
 format: .venv/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Whether the install resolves on every system and Python that the README names: needs the index.
+resolve: .venv/ready
+	.ci/resolve
 
 .venv/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,10 @@ def test_a_check_for_a_gpu_passes(name: str) -> None:
     assert said["launches"] >= 2, "it ran in kernels"
 
 
+@pytest.mark.xfail(
+    tuple(map(int, version("triton").split(".")[:2])) >= (3, 7),
+    reason="Triton 3.7 puts the groups of a product between its rows and columns in shared memory",
+)
 def test_no_two_lanes_meet_in_a_bank() -> None:
     forwards, backwards = lines("--shape", "2x16x256")
     for found in (forwards, backwards):
