@@ -17,7 +17,7 @@ RUN = {
     "views": [], "cells": [],
 }  # fmt: skip
 # Grey, then after two seconds green, or blue in the dark; and a red corner at the lower right.
-PICTURE = """<!doctype html><meta charset="utf-8"><style>
+PICTURE = """<!doctype html><html data-height="%d"><meta charset="utf-8"><style>
 body { background: #888 } body.done { background: #0f0 }
 @media (prefers-color-scheme: dark) { body.done { background: #00f } }
 p { position: fixed; bottom: 0; right: 0; width: 20px; height: 20px; margin: 0; background: red }
@@ -29,7 +29,7 @@ def test_a_picture_shows_the_page_when_it_is_done(
     chromium: Path, tmp_path: Path, dark: bool
 ) -> None:
     written, picture = tmp_path / "a report.html", tmp_path / "picture.png"
-    written.write_text(PICTURE)
+    written.write_text(PICTURE % 400)
     picture.write_text("an older file")
     screenshot(chromium, written.as_uri(), picture, 700, 500, dark=dark)
     with Image.open(picture) as seen:
@@ -40,14 +40,22 @@ def test_a_picture_shows_the_page_when_it_is_done(
         assert seen.getpixel((670, 470)) != (255, 0, 0)
 
 
-def test_a_page_that_is_not_there_is_said_in_the_browsers_words(
-    chromium: Path, tmp_path: Path
-) -> None:
-    picture = tmp_path / "picture.png"
+def test_a_picture_is_as_tall_as_the_page(chromium: Path, tmp_path: Path) -> None:
+    written, picture = tmp_path / "report.html", tmp_path / "picture.png"
+    written.write_text(PICTURE % 900)
+    screenshot(chromium, written.as_uri(), picture, 300, 200)
+    with Image.open(picture) as seen:
+        assert seen.size == (300, 900)
+
+
+def test_what_is_not_our_page_gets_no_picture(chromium: Path, tmp_path: Path) -> None:
+    """The browser's own error page, which it shows with status 0, among them."""
+    picture, other = tmp_path / "picture.png", tmp_path / "other.html"
     picture.write_text("an older file")
-    nowhere = (tmp_path / "nothing.html").as_uri()
-    with pytest.raises(ValueError, match=r"nothing\.html: .*ERR_FILE_NOT_FOUND"):
-        screenshot(chromium, nowhere, picture, 300, 200)
+    other.write_text("<!doctype html><p>another page")
+    for page in (tmp_path / "nothing.html", other):
+        with pytest.raises(ValueError, match=rf"{page.name}: .*is the file there, and readable"):
+            screenshot(chromium, page.as_uri(), picture, 300, 200)
     assert picture.read_text() == "an older file"
 
 
@@ -66,7 +74,7 @@ def test_a_browser_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.Monk
         screenshot(tmp_path / "none", "file:///", picture, 300, 200)
     with pytest.raises(ValueError, match="0 by 200 pixels"):
         screenshot(broken, "file:///", picture, 0, 200)
-    monkeypatch.setattr(own, "PATIENCE", 0.2)
+    monkeypatch.setattr(own, "TIMEOUT", 0.2)
     slow = script(tmp_path / "slow", "echo still thinking >&2; exec sleep 60")
     with pytest.raises(ValueError, match=r"not done after 0\.2 seconds\. still thinking"):
         screenshot(slow, "file:///", picture, 300, 200)

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-PATIENCE = 60.0  # seconds for a picture
+TIMEOUT = 60.0  # seconds for a picture
 PAGE_TIME = 10_000  # milliseconds of the page's own time: it passes as fast as the page allows
 
 
@@ -27,28 +27,32 @@ def find_browser() -> Path | None:
 def screenshot(
     browser: Path, url: str, path: Path, width: int, height: int, *, dark: bool = False
 ) -> None:
-    """Writes a PNG of the page at `url` when it is done, `width` by `height` pixels."""
+    """Writes a PNG of one of our pages, once it is done.
+
+    The picture is `width` pixels wide and as tall as the page, but at least `height`. A page of
+    ours states its height in `data-height` of its root. Whatever does not is an error, since a
+    browser takes a picture of its own error page too and ends with status 0.
+    """
     if width < 1 or height < 1:
         raise ValueError(f"a picture of {width} by {height} pixels shows nothing: 1 or more each")
     with tempfile.TemporaryDirectory(prefix="unspool-browser-", ignore_cleanup_errors=True) as own:
-        picture, said = Path(own) / "picture.png", Path(own) / "said.txt"
+        picture, output = Path(own) / "picture.png", Path(own) / "output.txt"
+        failure = _run(_command(browser, url, Path(own), (width, height), ["--dump-dom"]), output)
+        stated = re.search(r'<html[^>]* data-height="(\d+)"', _text(output))
+        if failure or not stated:
+            failure = failure or "what it shows is not our page; is the file there, and readable?"
+            raise ValueError(
+                f"{browser} could not show {url}: {failure} {_last_lines(output)}".rstrip()
+            )
+        size = (width, max(height, int(stated[1])))
         colours = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
         options = [f"--screenshot={picture}", "--hide-scrollbars", colours]
-        ended = _run(_command(browser, url, Path(own), (width, height), options), said)
-        if ended or not picture.is_file():
-            raise ValueError(f"{browser} took no picture of {url}: {ended} {_words(said)}".rstrip())
+        failure = _run(_command(browser, url, Path(own), size, options), output)
+        if failure or not picture.is_file():
+            raise ValueError(
+                f"{browser} took no picture of {url}: {failure} {_last_lines(output)}".rstrip()
+            )
         shutil.copyfile(picture, path)
-
-
-def height_of(browser: Path, url: str, width: int) -> int:
-    """How tall a page is at this width, if it says so in `data-height` of its root; else 0."""
-    with tempfile.TemporaryDirectory(prefix="unspool-browser-", ignore_cleanup_errors=True) as own:
-        said = Path(own) / "said.txt"
-        ended = _run(_command(browser, url, Path(own), (width, 800), ["--dump-dom"]), said)
-        if ended:
-            raise ValueError(f"{browser} could not read {url}: {ended} {_words(said)}".rstrip())
-        found = re.search(r'<html[^>]* data-height="(\d+)"', said.read_text("utf-8", "replace"))
-    return int(found[1]) if found else 0
 
 
 def _command(
@@ -91,23 +95,27 @@ def quiet(url: str) -> list[str]:
     return options
 
 
-def _run(command: list[str], said: Path) -> str:
-    """Why the browser did not end well, or ""."""
+def _run(command: list[str], output: Path) -> str:
+    """Runs the browser with its output in a file; returns why it failed, or ""."""
     # Into a file: a helper process that outlives the browser would keep a pipe open.
-    with said.open("wb") as file:
+    with output.open("wb") as file:
         try:
             done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, timeout=PATIENCE
+                command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, timeout=TIMEOUT
             )
         except subprocess.TimeoutExpired:
-            return f"it was not done after {PATIENCE:g} seconds."
+            return f"it was not done after {TIMEOUT:g} seconds."
         except OSError as error:
             return f"it cannot be started: {error.strerror}."
     return f"it ended with status {done.returncode}." if done.returncode else ""
 
 
-def _words(said: Path) -> str:
-    """The browser's last ones; without a desktop it complains about that bus all the time."""
-    lines = said.read_text(encoding="utf-8", errors="replace").splitlines()
-    last = [line for line in lines if line.strip() and "dbus" not in line][-3:]
-    return " / ".join(last)
+def _text(output: Path) -> str:
+    return output.read_text(encoding="utf-8", errors="replace")
+
+
+def _last_lines(output: Path) -> str:
+    """The browser's last messages; without a desktop it complains about that bus all the time."""
+    lines = _text(output).splitlines()
+    messages = [line for line in lines if line.strip() and "dbus" not in line]
+    return " / ".join(line[:300] for line in messages[-3:] if not line.lstrip().startswith("<"))

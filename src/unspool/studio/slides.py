@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from unspool.studio.browser import find_browser, height_of, screenshot
+from unspool.studio.browser import find_browser, screenshot
 
-WIDTH, HEIGHT = 1400, 800  # pixels; taller where a view is
+WIDTH, HEIGHT = 1400, 800  # pixels; a taller view makes a taller picture
 
 
 def slides(
@@ -28,7 +28,6 @@ def slides(
     for view in views:
         tell(f"picture of {view}")
         path, link = folder / f"{view}.png", f"{report.resolve().as_uri()}#/{view}"
-        height = max(HEIGHT, height_of(browser, link, WIDTH))
-        screenshot(browser, link, path, WIDTH, height, dark=dark)
+        screenshot(browser, link, path, WIDTH, HEIGHT, dark=dark)
         taken.append(path)
     return taken
