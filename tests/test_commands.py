@@ -52,9 +52,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_folder_is_what_it_says(runs: Path) -> None:
     names = {path.name for path in (runs / "l").iterdir()}
     assert names == {
-        "checkpoints", "config.yaml", "data.json", "metrics.jsonl", "model.safetensors", "vocab"
+        "checkpoints", "checksums.json", "config.yaml", "data.json", "held_out.json",
+        "metrics.jsonl", "model.safetensors", "vocab",
     }  # fmt: skip
-    assert "version: 1" in (runs / "l" / "config.yaml").read_text()
+    assert "version: 2" in (runs / "l" / "config.yaml").read_text()
     for line in (runs / "l" / "metrics.jsonl").read_text().splitlines():
         json.loads(line)
 

@@ -45,7 +45,9 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
         kind = _watching[-1].written if write else _watching[-1].read
         kind.add(Path(os.path.realpath(os.fsdecode(path))))
     else:  # a name goes away: of a link the link, not what it points to
-        path = Path(os.path.abspath(os.fsdecode(arguments[0])))
+        folder = arguments[1] if event == "os.remove" and arguments[1] != -1 else None
+        parent = "." if folder is None else os.readlink(f"/proc/self/fd/{folder}")
+        path = Path(os.path.abspath(Path(parent) / os.fsdecode(arguments[0])))
         _watching[-1].written.add(path.parent.resolve() / path.name)
 
 
@@ -116,7 +118,7 @@ def attack(
 
 
 def refused(*arguments: str | Path, **how: Any) -> str:
-    """Runs an attack that must end with one short error; returns its text."""
+    """Runs an attack that must end with one short error; returns all that was printed."""
     outcome = attack(*arguments, **how)
     assert outcome.status == 1, f"status {outcome.status}\n{outcome.output}"
     errors = [line for line in outcome.output.splitlines() if line.startswith("error: ")]

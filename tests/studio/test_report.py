@@ -86,15 +86,31 @@ def test_only_the_pages_own_script_may_run(page: Page, trouble: list[str], tmp_p
     trouble.clear()
 
 
-def test_without_the_runs_data_the_texts_are_shown(desks: Desks, tmp_path: Path) -> None:
+def test_a_report_needs_no_file_outside_the_run(tmp_path: Path) -> None:
     source = runs.classifier(tmp_path)
     (tmp_path / "words.tsv").unlink()
     path = tmp_path / "report.html"
+    assert not write_report(Desk(source), path).notes
+    assert stored(path)["answers"]["run {}"]["examples"]
+
+
+def test_a_run_that_has_kept_no_texts_shows_those_that_are_given(tmp_path: Path) -> None:
+    source = runs.classifier(tmp_path)
+    (source / "held_out.json").unlink()
+    path = tmp_path / "report.html"
     (note,) = write_report(Desk(source), path, ["abab"]).notes
+    assert str(tmp_path / "words.tsv") in note
     assert "--file FILE" in note
-    found = stored(path)
-    assert "units" not in found["offers"]
-    assert found["offers"]["unit"]
+    contents = stored(path)
+    assert "units" not in contents["offers"]
+    assert contents["offers"]["unit"]
+
+
+def test_a_report_names_files_without_their_folders(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    write_report(Desk(runs.classifier(tmp_path)), path)
+    assert stored(path)["answers"]["run {}"]["settings"]["data"]["train"] == "words.tsv"
+    assert str(tmp_path) not in path.read_text()
 
 
 def test_the_command_writes_report_and_pictures(

@@ -1,8 +1,9 @@
-"""Kills runs at random moments and resumes them: python -m tests.train.kill --times 50
+"""Stops runs at random moments and resumes them: python -m tests.train.kill --times 50
 
 A run is killed (SIGKILL, so that nothing can tidy up) at any time, or within a write: before the
-data are flushed, before the rename, before the folder is flushed, before the pointer. It must end
-with the weights of a run that nobody disturbed. A checkpoint is written after every step.
+data are flushed, before the rename, before the folder is flushed, before the pointer; or it is
+asked to stop (SIGTERM). It must end with the weights of a run that nobody disturbed. A checkpoint
+is written after every step.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import torch
 
-from tests.train.toy import classify, language
+from tests.train.toy import averaged, classify, crf, language, normalised, translate
 from unspool.train.config import config_text
 from unspool.train.durable import UNFINISHED
 from unspool.train.runs import config_plain, resume, train
@@ -26,6 +27,7 @@ from unspool.train.tasks import Config
 CODE = """
 import os, signal, sys, torch
 torch.set_num_threads(1)
+from unspool.train import Interrupted
 from unspool.train.config import read_config
 from unspool.train.runs import make_config, resume, train
 settings, out, again, last = sys.argv[1:]
@@ -40,8 +42,13 @@ def until_the_last(call):
     return counted
 os.fsync, os.replace = until_the_last(os.fsync), until_the_last(os.replace)
 plain = read_config(settings)
-resume(out) if again == "resume" else train(make_config(plain["task"], plain), out)
+try:
+    resume(out) if again == "resume" else train(make_config(plain["task"], plain), out)
+except Interrupted:
+    sys.exit(130)
 """
+INTERRUPTED = 130  # the exit status of a run that was asked to stop
+KINDS = (classify, language, translate, normalised, averaged, crf)
 
 
 def killed(config: Config, folder: Path, draw: random.Random) -> bool:
@@ -60,8 +67,8 @@ def killed(config: Config, folder: Path, draw: random.Random) -> bool:
         while process.poll() is None and (log.stat().st_size if log.exists() else 0) == seen:
             time.sleep(0.002)
         time.sleep(draw.uniform(0.0, 0.25))
-        process.kill()
-    return process.wait() == -signal.SIGKILL
+        process.send_signal(draw.choice([signal.SIGKILL, signal.SIGTERM]))
+    return process.wait() in (-signal.SIGKILL, INTERRUPTED)
 
 
 def unfinished(out: Path) -> bool:
@@ -71,7 +78,7 @@ def unfinished(out: Path) -> bool:
 
 def disturbed(make: object, times: int, folder: Path, draw: random.Random) -> tuple[int, int]:
     """One run, killed so often; how many kills met it alive, and how many within a checkpoint."""
-    config = make(folder, save_steps=1, log_every=1, epochs=4)  # type: ignore[operator]
+    config = make(folder, save_steps=1, log_every=1, epochs=8)  # type: ignore[operator]
     whole = train(config, folder / "whole")
     met = within = 0
     for _ in range(times):
@@ -87,18 +94,22 @@ def disturbed(make: object, times: int, folder: Path, draw: random.Random) -> tu
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--times", type=int, default=50)
+    parser.add_argument("--times", type=int, default=50, help="Stops of a running process.")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     torch.set_num_threads(1)
     draw, done, met, within = random.Random(args.seed), 0, 0, 0
-    while done < args.times:
-        kills = min(draw.randint(1, 4), args.times - done)
+    while met < args.times:
+        kills = draw.randint(1, 4)
         with tempfile.TemporaryDirectory() as folder:
-            make = draw.choice([classify, language])
+            make = draw.choice(KINDS)
             found = disturbed(make, kills, Path(folder), draw)
         done, met, within = done + kills, met + found[0], within + found[1]
-        print(f"{done} kills, {met} met a running process, {within} within a write: same bits")
+        print(
+            f"{done} stops, {met} of a running process, {within} within a write: same bits "
+            f"({make.__name__})",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

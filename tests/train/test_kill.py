@@ -1,4 +1,4 @@
-"""Five kills at random moments; `python -m tests.train.kill` does more."""
+"""Five stops at random moments; `python -m tests.train.kill` does more."""
 
 import random
 from pathlib import Path

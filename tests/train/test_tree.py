@@ -71,6 +71,6 @@ def test_rubbish_is_said_to_be_damaged(data: bytes) -> None:
 
 
 def test_another_format_is_named() -> None:
-    data = pack({"a": 1}).replace(b'format\\": 1', b'format\\": 9')
-    with pytest.raises(ValueError, match="file has format 9; this version of unspool reads 1"):
+    data = pack({"a": 1}).replace(b'format\\": 2', b'format\\": 9')
+    with pytest.raises(ValueError, match="file has format 9; this version of unspool reads 1 to 2"):
         unpack(data, Path("file"))

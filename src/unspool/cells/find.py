@@ -7,6 +7,7 @@ from pathlib import Path
 from unspool.cells import named
 from unspool.cells.cell import CellType, cell
 from unspool.equations.errors import EquationError
+from unspool.equations.source import MAX_TEXT
 
 
 def find_cell(which: str) -> CellType:
@@ -43,8 +44,13 @@ def check_lasting(which: object) -> None:
 
 
 def read_cell(path: Path) -> CellType:
+    """The cell whose equations stand in a file."""
+    with path.open("rb") as file:  # a file that is too long need not be read to its end
+        content = file.read(4 * MAX_TEXT + 4)
     try:
-        return cell(path.read_text(encoding="utf-8-sig"), name=path.stem)
+        if len(content) > 4 * MAX_TEXT:
+            raise ValueError(f"{path} is no cell: equations have at most {MAX_TEXT:,} characters")
+        return cell(content.decode("utf-8-sig"), name=path.stem)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text (byte {error.start})") from None
     except EquationError as error:

@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from unspool.train.durable import write_durably
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 TIMEOUT = 60.0  # seconds for a picture
 PAGE_TIME = 10_000  # milliseconds of the page's own time: it passes as fast as the page allows
@@ -52,7 +54,7 @@ def screenshot(
             raise ValueError(
                 f"{browser} took no picture of {url}: {failure} {_last_lines(output)}".rstrip()
             )
-        shutil.copyfile(picture, path)
+        write_durably(path, picture.read_bytes())
 
 
 def _command(

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from unspool.inspect.reading import Reading, read
 from unspool.studio.jobs import Jobs
 from unspool.train.fit import WEIGHTS
+from unspool.train.plain_file import is_plain
 from unspool.train.runs import load, load_config
 from unspool.train.tasks import Config
 
@@ -65,7 +66,7 @@ class Desk:
 
     @property
     def trained(self) -> bool:
-        return self.run is not None and (self.run / WEIGHTS).is_file()
+        return self.run is not None and is_plain(self.run / WEIGHTS)
 
     @property
     def version(self) -> Any:

@@ -1,6 +1,7 @@
 """Settings as text: YAML files, `a.b=c`, and errors that name the nearest key."""
 
 import difflib
+import math
 import types
 import typing
 from collections.abc import Iterator
@@ -8,14 +9,19 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
+from unspool.train.plain_file import read_plain
+from unspool.train.yaml_text import read_yaml
+
 C = TypeVar("C")
+LONGEST = 1 << 20  # bytes of a file of settings
+LARGEST = 2**53  # of whole numbers: above it not every one is a float
 
 
 def from_plain(kind: type[C], plain: Any, where: str = "") -> C:
     """A dataclass from nested dicts of plain values; every key and type is checked."""
     place = f"{where}: " if where else ""
     if not isinstance(plain, dict):
-        raise ValueError(f"{place}settings are names with values, not {plain!r}")
+        raise ValueError(f"{place}settings are names with values, not {_short(plain)}")
     known = {item.name: item for item in fields(kind)}  # type: ignore[arg-type]
     hints = typing.get_type_hints(kind, include_extras=True)
     values = {}
@@ -48,15 +54,13 @@ def merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 def assignment(text: str) -> dict[str, Any]:
     """`a.b=c` as {"a": {"b": "c"}}; the value is read as YAML."""
-    import yaml
-
     name, equals, value = text.partition("=")
     if not equals or not all(name.split(".")):
-        raise ValueError(f"a setting is NAME=VALUE, as in model.hidden=128, not {text!r}")
+        raise ValueError(f"a setting is NAME=VALUE, as in model.hidden=128, not {_short(text)}")
     found: Any
     try:
-        found = yaml.safe_load(value)
-    except yaml.YAMLError:
+        found = read_yaml(value)
+    except ValueError:
         found = value
     for part in reversed(name.split(".")):
         found = {part: found}
@@ -64,20 +68,20 @@ def assignment(text: str) -> dict[str, Any]:
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
-    import yaml
-
+    """The settings in a YAML file, as nested dicts."""
     path = Path(path)
-    if not path.is_file():
+    if not path.exists():
         raise ValueError(f"{path}: no such file of settings")
+    data = read_plain(path.resolve(), LONGEST)
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not YAML: {error}") from None
-    if found is None:
+        settings = read_yaml(data.decode("utf-8-sig"))
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read as YAML: {error}") from None
+    if settings is None:
         return {}
-    if not isinstance(found, dict):
-        raise ValueError(f"{path}: settings are names with values, not {found!r}")
-    return found
+    if not isinstance(settings, dict):
+        raise ValueError(f"{path}: settings are names with values, not {_short(settings)}")
+    return settings
 
 
 def config_text(plain: dict[str, Any]) -> str:
@@ -106,12 +110,14 @@ def _value(hint: Any, value: Any, name: str) -> Any:
     if typing.get_origin(kind) is Literal:
         choices = typing.get_args(kind)
         if value not in choices:
-            raise ValueError(f"{name} is one of {', '.join(choices)}, not {value!r}")
+            raise ValueError(f"{name} is one of {', '.join(choices)}, not {_short(value)}")
         return value
     if typing.get_origin(kind) is dict:
         inner = typing.get_args(kind)[1]
         if not isinstance(value, dict):
-            raise ValueError(f"{name} is names with values, as in {name}.proj=64, not {value!r}")
+            raise ValueError(
+                f"{name} is names with values, as in {name}.proj=64, not {_short(value)}"
+            )
         return {str(key): _value(inner, part, f"{name}.{key}") for key, part in value.items()}
     return _plain_value(kind, value, name)
 
@@ -122,16 +128,35 @@ def _plain_value(kind: Any, value: Any, name: str) -> Any:
     if kind is bool and isinstance(value, bool):
         return value
     if kind is int and isinstance(value, int) and not isinstance(value, bool):
+        if abs(value) >= LARGEST:
+            raise ValueError(f"{name} lies below {LARGEST:,} in size; got {_short(value)}")
         return value
     if kind is float and not isinstance(value, bool):
         try:
-            return float(value)  # YAML takes 1e-3 for text
-        except (TypeError, ValueError):
-            pass
+            number = float(value)  # YAML takes 1e-3 for text
+        except (TypeError, ValueError, OverflowError):
+            number = None
+        if number is not None:
+            return _finite(number, name)
     if kind is str and not isinstance(value, dict | list):
         return "" if value is None else str(value)
     words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-    raise ValueError(f"{name} is {words[kind]}, not {value!r}")
+    raise ValueError(f"{name} is {words[kind]}, not {_short(value)}")
+
+
+def _finite(value: float, name: str) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"{name} is a number that is neither infinite nor nan")
+    return value
+
+
+def _short(value: Any) -> str:
+    """A value as messages quote it."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of thousands of digits
+        return f"a very long {type(value).__name__}"
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _nearest(key: str, where: str, known: dict[str, Any]) -> str:

@@ -1,16 +1,24 @@
 """Files that are there in full or not at all, whenever the power goes."""
 
 import os
+import secrets
 from pathlib import Path
+
+from unspool.train.plain_file import FLAGS
 
 UNFINISHED = ".unfinished"
 
 
 def write_durably(path: Path, data: bytes) -> None:
-    """Under another name, flushed to the disk, renamed, and the folder flushed too."""
-    unfinished = path.with_name(f".{path.name}{UNFINISHED}")
+    """Writes under a new random name, flushes it to the disk, renames it, flushes the folder.
+
+    The new name is made exclusively and never through a link, so nothing that waits in the folder
+    can lead the data elsewhere; the rename replaces a link at `path`, not what it points to.
+    """
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}{UNFINISHED}")
     try:
-        with open(unfinished, "wb") as file:
+        handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS, 0o666)
+        with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -34,6 +42,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """What a kill left half-written."""
+    """Removes what a kill left half-written; of a link the link, never what it points to."""
     for path in folder.glob(f".*{UNFINISHED}"):
-        path.unlink(missing_ok=True)
+        if path.is_symlink() or path.is_file():
+            path.unlink(missing_ok=True)

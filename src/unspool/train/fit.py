@@ -22,7 +22,7 @@ from torch import nn
 from unspool.cells.state import detach
 from unspool.models.model import Batch, Loss
 from unspool.train.average import Average, Weights, put, weights_of
-from unspool.train.checkpoint import Checkpoints, pack
+from unspool.train.checkpoint import Checkpoints, DamagedFile, pack
 from unspool.train.durable import write_durably
 from unspool.train.log import Log, Reporter, Update
 from unspool.train.optimise import clip_norm, clip_value, make_optimiser, rate, set_rate
@@ -87,8 +87,9 @@ def fit(
     *,
     dev: Callable[[], dict[str, float]] | None = None,
     out: Path | str | None = None,
-    resume: bool = False,
+    resume: bool | dict[str, Any] = False,
     report: Reporter | None = None,
+    keep: dict[str, Any] | None = None,
 ) -> Fitted:
     """Trains `model` on `data`; the model is left with the weights that did best on `dev`.
 
@@ -96,9 +97,12 @@ def fit(
     before each step how much of the training lies behind, from 0 to 1. `dev` measures it, after
     each epoch; the first of its scores decides (lower is better for a loss, nats, perplexity or
     error). With `out`, a folder, the run leaves `metrics.jsonl`, `model.safetensors` (the best
-    weights) and `checkpoints/`, and `resume=True` goes on from the last of those.
+    weights) and `checkpoints/`, and `resume=True` goes on from the last of those; a value that
+    was read from one may be given instead, {} where there is none. `keep` is stored in every
+    checkpoint as its "run", for whoever resumes.
     """
     run = _Run(model, data, settings or Training(), dev, out, report or Reporter())
+    run.keep = keep or {}
     return run.go(resume)
 
 
@@ -122,11 +126,12 @@ class _Run:
         self.standing = Standing()
         self.best: Weights = {}
         self.stop = False
+        self.keep: dict[str, Any] = {}
 
-    def go(self, resume: bool) -> Fitted:
+    def go(self, resume: bool | dict[str, Any]) -> Fitted:
         torch.manual_seed(self.settings.seed)
-        if resume:
-            self.restore()
+        if resume is not False:
+            self.resume(None if resume is True else resume)
         self.log = Log(self.out, self.standing.logged, self.settings.tensorboard)
         with self.report, self.log, _on_interrupt(self.interrupt):
             while self.standing.epoch < self.settings.epochs and not self.finished():
@@ -263,17 +268,33 @@ class _Run:
             "optimiser": self.optimiser.state_dict(),
             "average": self.average.state(),
             "random": random_state(),
+            "run": self.keep,
         }
 
-    def restore(self) -> None:
+    def resume(self, value: dict[str, Any] | None) -> None:
+        """Goes on from a checkpoint: from this one, or from the last intact one of `out`."""
         if self.checkpoints is None:
             raise ValueError("resume=True needs out=, the folder of the run")
-        value, problems = self.checkpoints.read()
-        for problem in problems:
-            self.report.say(f"{problem}; trying the one before it")
         if value is None:
+            value, problems = self.checkpoints.read()
+            for problem in problems:
+                self.report.say(f"{problem}; trying the one before it")
+        if not value:
             self.report.say("there is no intact checkpoint: training starts from the beginning")
             return
+        try:
+            self.restore(value)
+        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            said = " ".join(str(error).split())[:200]
+            raise DamagedFile(
+                f"the checkpoint in {self.checkpoints.folder} does not go with this run: {said}"
+            ) from None
+        over = self.standing.epoch >= self.settings.epochs or self.finished()
+        what = "the run had come to its end at" if over else "going on from"
+        self.report.say(f"{what} step {self.standing.step}")
+
+    def restore(self, value: dict[str, Any]) -> None:
+        """Takes over everything that a checkpoint remembers."""
         for name, then in value["machine"].items():
             if machine()[name] != then:
                 self.report.say(
@@ -287,9 +308,6 @@ class _Run:
         self.optimiser.load_state_dict(value["optimiser"])
         self.average.restore(moved(value["average"], device))
         set_random_state(value["random"])
-        over = self.standing.epoch >= self.settings.epochs or self.finished()
-        what = "the run had come to its end at" if over else "going on from"
-        self.report.say(f"{what} step {self.standing.step}")
 
 
 def machine() -> dict[str, Any]:

@@ -3,12 +3,15 @@
 import json
 import sys
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from unspool.train.durable import write_durably
+from unspool.train.plain_file import is_plain, open_plain, read_plain, real_folder
+
 METRICS = "metrics.jsonl"
+LONGEST = 64 << 20  # bytes of a log that are read to be shown
 
 
 @dataclass(frozen=True)
@@ -145,13 +148,10 @@ class Log:
         if out is None:
             return
         out.mkdir(parents=True, exist_ok=True)
-        path = out / METRICS
-        path.touch()
-        self.file = open(path, "r+b")  # noqa: SIM115  closed by __exit__
-        self.file.truncate(min(size, path.stat().st_size))
-        self.file.seek(0, 2)
         if tensorboard:
+            real_folder(out / "tensorboard", make=True)
             self.board = _board(out / "tensorboard")
+        self.file = _open(out / METRICS, size)
 
     def __enter__(self) -> "Log":
         return self
@@ -197,16 +197,52 @@ class Log:
 
 def read_metrics(out: Path) -> list[dict[str, Any]]:
     """What a run has logged: steps have a "loss", epochs a "mean_loss" and "dev" scores."""
-    return parse_metrics((out / METRICS).read_bytes())
+    path = out / METRICS
+    return parse_metrics(read_plain(path, LONGEST)) if is_plain(path) else []
 
 
 def parse_metrics(data: bytes) -> list[dict[str, Any]]:
-    """The lines of a log. A full disk or a crash may have left half a line: it is left out."""
-    found = []
-    for line in data.splitlines():
-        with suppress(ValueError):
-            found.append(json.loads(line))
-    return [line for line in found if isinstance(line, dict)]
+    """The lines of a log. A full disk or a crash may have left half a line: it is left out, and
+    so is whatever training does not write."""
+    return [line for text in data.splitlines() if (line := _metrics(text)) is not None]
+
+
+NUMBERS = ("loss", "lr", "gradient_norm", "seconds", "mean_loss")
+
+
+def _metrics(text: bytes) -> dict[str, Any] | None:
+    """The numbers of one line, or None if it is none of a log."""
+    try:
+        line = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(line, dict) or not all(type(line.get(k)) is int for k in ("step", "epoch")):
+        return None
+    numbers = [line[name] for name in NUMBERS if name in line]
+    if "mean_loss" in line:
+        scores = line.get("dev")
+        if not isinstance(scores, dict) or not isinstance(line.get("best"), bool):
+            return None
+        numbers += scores.values()
+    elif "loss" not in line:
+        return None
+    return line if all(_is_number(value) for value in numbers) else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or (type(value) is int and abs(value) < 2**53)
+
+
+def _open(path: Path, size: int) -> IO[bytes]:
+    """The log, cut to its first `size` bytes, open to go on."""
+    if not is_plain(path):
+        write_durably(path, b"")
+    elif path.stat().st_nlink > 1:  # another name may belong to somebody else: a copy of our own
+        write_durably(path, read_plain(path, path.stat().st_size))
+    file = open_plain(path, append=True)
+    file.truncate(min(size, file.seek(0, 2)))
+    file.seek(0, 2)
+    return file
 
 
 def _board(folder: Path) -> Any:

@@ -1,76 +1,42 @@
-"""A run: from a file to a trained model in a folder, and back from the folder to the model.
+"""A run: from a file to a trained model in a folder, and on from where it was stopped."""
 
-config.yaml          every setting, and the format's version
-vocab/*.json         symbols and labels
-model.safetensors    the best weights
-metrics.jsonl        what training said
-data.json            what the training data was, to know it again
-checkpoints/         what a killed run goes on from
-"""
-
-import difflib
 import hashlib
-import json
-from collections.abc import Sequence
-from dataclasses import fields, replace
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from unspool.cells.find import check_lasting
 from unspool.data.builtin import PREFIX
-from unspool.train.checkpoint import Checkpoints, pack, unpack
-from unspool.train.config import config_text, from_plain, merge, read_config, to_plain
-from unspool.train.durable import write_durably
-from unspool.train.fit import CHECKPOINTS, WEIGHTS, Fitted, fit
+from unspool.train.checkpoint import Checkpoints, DamagedFile, read_packed
+from unspool.train.fit import CHECKPOINTS, Fitted, fit
+from unspool.train.lock import locked
 from unspool.train.log import Reporter
-from unspool.train.settings import Training
+from unspool.train.plain_file import is_plain
+from unspool.train.resolve import config_plain, make_config, sections, spread
+from unspool.train.run_folder import (
+    CONFIG,
+    DATA,
+    START,
+    begin,
+    build_model,
+    load,
+    load_config,
+    read_assets,
+    read_extras,
+    read_json,
+    take_extras,
+    take_weights,
+)
 from unspool.train.tasks import Config, Task, find_task
 
-VERSION = 1
 FILES = ("train", "dev", "source", "target", "dev_target")  # settings that name files
-CONFIG, VOCAB, DATA = "config.yaml", "vocab", "data.json"
-START = f"{CHECKPOINTS}/start.safetensors"
-
-
-def make_config(task: str, *layers: dict[str, Any]) -> Config:
-    """The task's defaults with settings laid over them, the last on top."""
-    kind = find_task(task)
-    plain: dict[str, Any] = {"train": to_plain(kind.training())}
-    for layer in layers:
-        plain = merge(plain, layer)
-    plain.pop("version", None)
-    if plain.pop("task", task) != task:
-        raise ValueError(f"these settings are for another task than {task}")
-    unknown = set(plain) - {"data", "model", "train"}
-    if unknown:
-        raise ValueError(
-            f"there is no setting {min(unknown, key=str)}; they begin with data., model. or train."
-        )
-    return Config(
-        task,
-        from_plain(kind.data, plain.get("data", {}), "data"),
-        from_plain(kind.model, plain.get("model", {}), "model"),
-        from_plain(Training, plain["train"], "train"),
-    )
-
-
-def sections(task: Task) -> dict[str, type]:
-    return {"data": task.data, "model": task.model, "train": Training}
-
-
-def spread(task: Task, settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Settings by their short names, each in the section that has it: no name is in two."""
-    found: dict[str, dict[str, Any]] = {}
-    names = {i.name: part for part, kind in sections(task).items() for i in fields(kind)}
-    for name, value in settings.items():
-        if name not in names:
-            close = difflib.get_close_matches(name, names, 1)
-            hint = f"; did you mean {close[0]}?" if close else f": {', '.join(names)}"
-            raise ValueError(f"the task {task.name} has no setting {name}{hint}")
-        found.setdefault(names[name], {})[name] = value
-    return found
+__all__ = [
+    "CONFIG", "config_plain", "load", "load_config", "make_config", "read_data", "resume", "run",
+    "sections", "spread", "train",
+]  # fmt: skip
 
 
 def run(
@@ -87,10 +53,6 @@ def run(
     return train(make_config(task, found), out, start=start, report=report)
 
 
-def config_plain(config: Config) -> dict[str, Any]:
-    return {"version": VERSION, **to_plain(config)}
-
-
 def train(
     config: Config,
     out: str | Path,
@@ -100,7 +62,20 @@ def train(
 ) -> Fitted:
     """Trains by the settings and leaves a run folder; `start` is a run whose model goes on."""
     out, report = Path(out), report or Reporter()
-    if (out / CONFIG).exists() and Checkpoints(out / CHECKPOINTS).paths():
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"{out} is a file: a run is left in a folder, so name another")
+    new = not out.exists()
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        with locked(out, report.say):
+            return _train(config, out, start, report)
+    finally:
+        if new and not any(out.iterdir()):  # it ended before there was anything to keep
+            out.rmdir()
+
+
+def _train(config: Config, out: Path, start: str | Path | None, report: Reporter) -> Fitted:
+    if is_plain(out / CONFIG) and Checkpoints(out / CHECKPOINTS).paths():
         raise ValueError(f"{out} holds a run already: resume it, or choose another folder")
     task = find_task(config.task)
     torch.manual_seed(config.train.seed)
@@ -118,7 +93,8 @@ def train(
             pass  # a label that the model does not know is found now, not in the middle
     model = on_device(model, config.train.device)
     config = replace(config, model=model.settings, data=lasting(config.data))
-    begin(model, config, {"examples": fingerprint(examples), "dev": fingerprint(dev)}, out)
+    data = {"examples": fingerprint(examples), "dev": fingerprint(dev)}
+    begin(model, config, data, dev, out)
     return _fit(task, config, model, (examples, dev), out, report)
 
 
@@ -135,18 +111,66 @@ def resume(out: str | Path, *, report: Reporter | None = None) -> Fitted:
     config = load_config(out)
     if "-" in (getattr(config.data, name, "") for name in FILES):
         raise ValueError(f"{out} read its data from standard input, and that is gone: use a file")
+    check_data_files(config.data, out)
+    with locked(out, report.say):
+        return _resume(config, out, report)
+
+
+def _resume(config: Config, out: Path, report: Reporter) -> Fitted:
+    """What never changes is read from its files, or, where those are damaged, from a checkpoint;
+    the weights of the start are needed only where there is no checkpoint."""
+    checkpoint, problems = Checkpoints(out / CHECKPOINTS).read()
+    for problem in problems:
+        report.say(f"{problem}; trying the one before it")
+    kept = checkpoint.get("run", {}) if checkpoint else {}
+    data = _intact(lambda: read_json(out, DATA), kept.get("data"), report)
+    assets = _intact(lambda: read_assets(out), kept.get("vocab"), report)
     task = find_task(config.task)
     examples, dev = read_data(task, config, report)
     named = ", ".join(filter(None, (config.data.train, config.data.dev)))
-    if read_json(out / DATA) != {"examples": fingerprint(examples), "dev": fingerprint(dev)}:
+    if data != {"examples": fingerprint(examples), "dev": fingerprint(dev)}:
         raise ValueError(
             f"the data of {out} ({named}) are not what they were "
             "when the run began; to train the model further on other data start a new run from "
             f"this one (--from {out})"
         )
-    model = on_device(build_model(out, config), config.train.device)
-    model.load_state_dict(unpack((out / START).read_bytes(), out / START))
-    return _fit(task, config, model, (examples, dev), out, report, resume=True)
+    if checkpoint is None:
+        path, weights = out / START, read_packed(out / START)
+    else:
+        path, weights = out / CHECKPOINTS, checkpoint.get("model")
+    if not isinstance(weights, dict):
+        raise DamagedFile(f"{path} is damaged: it holds no weights")
+    shapes = {name: tuple(value.shape) for name, value in weights.items()}
+    model = build_model(out, config, assets, shapes)
+    try:
+        take_extras(model, read_extras(out), out)
+    except DamagedFile as error:
+        report.say(f"{error}; it is counted anew from the training data")
+        task.adapt(model, examples)
+    take_weights(model, weights, path)
+    model = on_device(model, config.train.device)
+    return _fit(task, config, model, (examples, dev), out, report, resume=checkpoint or {})
+
+
+def _intact(read: Callable[[], Any], kept: Any, report: Reporter) -> Any:
+    """What a file has; where it is damaged, what a checkpoint has kept of it."""
+    try:
+        return read()
+    except (DamagedFile, OSError) as error:
+        if kept is None:
+            raise
+        report.say(f"{error}; the checkpoint has it too")
+        return kept
+
+
+def check_data_files(data: Any, out: Path) -> None:
+    """Refuses settings that name something else than plain files or folders: a run may come from
+    somebody else, and a device has no end."""
+    for name in FILES:
+        path = getattr(data, name, "")
+        named = path and not path.startswith(PREFIX) and os.path.exists(path)
+        if named and not (os.path.isfile(path) or os.path.isdir(path)):
+            raise ValueError(f"data.{name} of {out} is {path}, which is no plain file")
 
 
 def _fit(
@@ -156,16 +180,23 @@ def _fit(
     data: tuple[list[Any], list[Any]],
     out: Path,
     report: Reporter,
-    resume: bool = False,
+    resume: dict[str, Any] | bool = False,
 ) -> Fitted:
     examples, dev = data
     batches = task.batches(model, examples, config)
     beside = task.baseline(model, dev)
+    keep = {
+        "vocab": model.assets(),
+        "data": {"examples": fingerprint(examples), "dev": fingerprint(dev)},
+    }
 
     def measure() -> dict[str, float]:
         return task.measure(model, dev, config.data) | beside
 
-    return fit(model, batches, config.train, dev=measure, out=out, resume=resume, report=report)
+    settings = config.train
+    return fit(
+        model, batches, settings, dev=measure, out=out, resume=resume, report=report, keep=keep
+    )
 
 
 def on_device(model: Any, device: str) -> Any:
@@ -208,68 +239,3 @@ def fingerprint(examples: Sequence[Any]) -> str:
         parts = [value for name, value in vars(example).items() if name != "where"]
         found.update(repr(parts).encode("utf-8", "surrogatepass"))
     return found.hexdigest()
-
-
-def begin(model: Any, config: Config, data: dict[str, str], out: Path) -> None:
-    """Everything that a run has before its first step. config.yaml comes last: with it the
-    folder is a run that can be resumed."""
-    (out / VOCAB).mkdir(parents=True, exist_ok=True)
-    (out / START).parent.mkdir(exist_ok=True)
-    for name, asset in model.assets().items():
-        text = json.dumps(asset, ensure_ascii=False, indent=0)
-        write_durably(out / VOCAB / f"{name}.json", text.encode("utf-8", "surrogatepass"))
-    for name, extra in model.extras().items():
-        write_durably(out / VOCAB / f"{name}.safetensors", pack(extra))
-    write_durably(out / DATA, json.dumps(data).encode())
-    write_durably(out / START, pack(model.state_dict()))
-    write_durably(out / CONFIG, config_text(config_plain(config)).encode())
-
-
-def read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text("utf-8", "surrogatepass"))
-    except (ValueError, OSError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
-
-
-def load_config(out: Path) -> Config:
-    if not (out / CONFIG).is_file():
-        raise ValueError(f"{out} is not a run: it has no {CONFIG}")
-    plain = read_config(out / CONFIG)
-    if plain.get("version") != VERSION:
-        raise ValueError(
-            f"{out / CONFIG} has version {plain.get('version')}; this unspool reads {VERSION}"
-        )
-    model = plain.get("model", {})
-    if not isinstance(model, dict):
-        raise ValueError(f"{out / CONFIG}: model is names with values, not {model!r}")
-    check_lasting(model.get("cell", ""))
-    if model.get("decoder_cell"):
-        check_lasting(model["decoder_cell"])
-    return make_config(str(plain.get("task")), plain)
-
-
-def build_model(out: Path, config: Config) -> Any:
-    """The run's model with weights as at the start."""
-    assets = {path.stem: read_json(path) for path in sorted((out / VOCAB).glob("*.json"))}
-    try:
-        model: Any = find_task(config.task).kind.build(config.model, assets)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{out / VOCAB} is damaged, or not that of {CONFIG}: {error}") from None
-    extras = sorted((out / VOCAB).glob("*.safetensors"))
-    model.take_extras({path.stem: unpack(path.read_bytes(), path) for path in extras})
-    return model
-
-
-def load(run: str | Path) -> Any:
-    """The trained model of a run folder, with its best weights, ready to use."""
-    run = Path(run)
-    model = build_model(run, load_config(run))
-    path = run / WEIGHTS
-    if not path.is_file():
-        raise ValueError(f"{run} has no trained weights yet: its first epoch has not ended")
-    try:
-        model.load_state_dict(unpack(path.read_bytes(), path))
-    except RuntimeError as error:
-        raise ValueError(f"{path} does not fit {run / CONFIG}: {error}") from None
-    return model.eval()

@@ -1,18 +1,22 @@
 """What run this is, and what can be looked at in it."""
 
+import re
 from inspect import cleandoc
 from typing import Any
 
 from unspool.cells import named
 from unspool.cells.cell import Cell
+from unspool.data.builtin import PREFIX
 from unspool.inspect.properties import PROPERTIES
 from unspool.inspect.watch import Layer
 from unspool.studio.desk import Desk
 from unspool.studio.params import Params
 from unspool.train.config import to_plain
+from unspool.train.runs import FILES
 
 EXAMPLES = 6  # texts to begin with
 SHORT = 400  # characters of one
+PATHS = (*FILES, "vectors", "context")  # settings that name files or folders
 
 
 def run(desk: Desk, params: Params) -> dict[str, Any]:
@@ -37,7 +41,7 @@ def run(desk: Desk, params: Params) -> dict[str, Any]:
         "equations": cleandoc(named()[cell].equations.text if cell in named() else cell),
         "trained": model is not None,
         "parameters": 0 if model is None else sum(p.numel() for p in model.parameters()),
-        "settings": settings,
+        "settings": names_alone(settings),
         "tags": getattr(model, "tags", []) if config.task == "translate" else [],
         "classes": getattr(model, "classes", [])[1:],
         "examples": [] if model is None else desk.keep("examples", lambda: examples(desk)),
@@ -50,6 +54,21 @@ EMPTY: dict[str, Any] = {
     "settings": {}, "tags": [], "classes": [], "examples": [],
     "views": ["gradients", "cell"],
 }  # fmt: skip
+
+
+def names_alone(settings: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The settings with the names of files alone, without folders: a report is given to others."""
+    return {
+        section: {
+            name: _file_name(value) if value and name in PATHS else value
+            for name, value in values.items()
+        }
+        for section, values in settings.items()
+    }
+
+
+def _file_name(path: str) -> str:
+    return path if path.startswith(PREFIX) else re.split(r"[/\\]", path.rstrip("/\\"))[-1]
 
 
 def _views(task: str, model: Any) -> list[str]:
@@ -65,7 +84,7 @@ def layer_plain(layer: Layer) -> dict[str, Any]:
 
 
 def examples(desk: Desk) -> list[str]:
-    """Held-out texts, if the data is still there: nothing is worse off without them."""
+    """Held-out texts to begin with; none where the run has none to show."""
     from unspool.studio.held_out import held_out
 
     try:

@@ -5,8 +5,9 @@ from typing import Any
 
 from unspool.studio.desk import Desk
 from unspool.studio.params import Params, whole
-from unspool.train.log import METRICS, parse_metrics
-from unspool.train.runs import CONFIG
+from unspool.train.log import LONGEST, METRICS, parse_metrics
+from unspool.train.plain_file import is_plain, read_plain
+from unspool.train.run_folder import CONFIG
 from unspool.train.settings import Training
 
 MOST = 20_000  # points of a curve; of a longer log every so many
@@ -16,7 +17,7 @@ COLUMNS = ("step", "loss", "gradient_norm", "lr")
 def training(desk: Desk, params: Params) -> dict[str, Any]:
     since = whole(params, "since", 0, 0, 2**53)
     config, path = desk.config, desk.folder / METRICS
-    data = path.read_bytes() if path.is_file() else b""
+    data = read_plain(path, LONGEST) if is_plain(path) else b""
     # A resumed run drops what came after its checkpoint: then everything is read anew.
     restarted = since > len(data) or data[since - 1 : since] not in (b"", b"\n")
     since = 0 if restarted else since
