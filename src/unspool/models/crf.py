@@ -159,6 +159,8 @@ def _check_allowed(first: Tensor, follows: Tensor, tags: int) -> None:
                 f"the {name} mask of `allowed` is {mask.dtype} of shape {tuple(mask.shape)}; "
                 f"expected torch.bool of shape {shape}"
             )
+    if first.is_meta:
+        return  # a model that is planned without memory has no values
     reached = first
     for length in range(1, tags + 2):  # a path longer than there are tags goes round for ever
         if not reached.any():
