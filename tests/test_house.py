@@ -12,8 +12,8 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "unspool"
 # Each may import those before it.
 ORDER = [
-    "equations", "cells", "engine", "layers", "nn", "attention", "text", "data", "decode",
-    "models", "metrics", "train", "draw", "inspect", "lab", "studio", "cli",
+    "machine", "equations", "cells", "engine", "layers", "nn", "attention", "text", "data",
+    "decode", "models", "metrics", "train", "draw", "inspect", "lab", "studio", "cli",
 ]  # fmt: skip
 FILES = sorted(SOURCE.rglob("*.py"))
 

@@ -110,8 +110,8 @@ def test_sizes_follow_from_use() -> None:
     eqs = equations(
         "y: 1\na: code\na = A @ x\nh' = tanh(B @ concat(a, h, x) + b)\ny = v * (C @ h')"
     )
-    assert eqs.matrices["B"] == (Size(("hidden",)), Size(("code", "hidden", "input")))
-    assert eqs.matrices["C"] == (Size((), 1), Size(("hidden",)))
+    assert eqs.matrices["B"] == (Size.of("hidden"), Size.of("code", "hidden", "input"))
+    assert eqs.matrices["C"] == (Size((), 1), Size.of("hidden"))
     assert eqs.sizes["v"] == Size((), 1)
     assert eqs.named_sizes == ("input", "hidden", "code")
 

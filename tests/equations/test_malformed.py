@@ -5,9 +5,9 @@ A row: the text, what the problem says, the piece of the text that is marked, wh
 
 import pytest
 
+from unspool.equations import limits
 from unspool.equations.errors import EquationError
 from unspool.equations.roles import equations
-from unspool.equations.source import MAX_DEPTH, MAX_LINES, MAX_TEXT
 
 ELMAN = "h' = tanh(W @ x + U @ h + b)"
 
@@ -15,8 +15,8 @@ MALFORMED = [
     # the text as a whole
     ("", "there is no equation here", None, "at least one"),
     ("  # only a comment\n\n", "there is no equation here", None, "h' = tanh"),
-    ("a" * (MAX_TEXT + 1), "characters", None, ""),
-    (ELMAN + "\n" + "\n".join(f"a{i} = x" for i in range(MAX_LINES)), "equations;", None, ""),
+    ("a" * (limits.TEXT + 1), "characters", None, ""),
+    ("\n".join(f"a{i} = x" for i in range(limits.LINES + 1)), "over 200 equations", None, ""),
     # characters
     ("h' = tanh(W @ x) ^ 2", "'^' is not part of the language", "^", "`**`"),
     ("h' = z ⊙ h", "'⊙' is not part of the language", "⊙", "`*`"),
@@ -29,8 +29,8 @@ MALFORMED = [
     # brackets
     ("h' = tanh(W @ x", "this bracket is never closed", "(", "missing `)`"),
     ("h' = W @ x)", "this bracket closes nothing", ")", "remove it"),
-    ("h' = " + "(" * 61 + "x" + ")" * 61, f"nested over {MAX_DEPTH} deep", "(", "of its own"),
-    ("h' = " + "-" * 61 + "x", f"over {MAX_DEPTH} operations deep", "x", "of its own"),
+    ("h' = " + "(" * 61 + "x" + ")" * 61, f"nested over {limits.DEPTH} deep", "(", "of its own"),
+    ("h' = " + "-" * 61 + "x", f"over {limits.DEPTH} operations deep", "x", "of its own"),
     ("h' = x²", "'²' is not part of the language", "²", "`**2`"),
     ("h' = W₁ @ x", "'₁' is not part of the language", "₁", "letters"),
     ("h' = tanh (W @ x + U @ )", "this cannot be read as an equation", ")", "name = expression"),

@@ -73,26 +73,41 @@ class Outcome:
     opened: Opened
 
 
+@contextlib.contextmanager
+def guarded(*, inside: Sequence[Path] = (), never: Sequence[Path] = ()) -> Iterator[Opened]:
+    """Holds what is done within the block to the limits of time, memory and files.
+
+    `inside` are the folders that may be written to, `never` the files that must not be opened.
+    """
+    resident = _reset_peak()
+    started = time.monotonic()
+    with watched() as opened, _stopped_after(HANG):
+        yield opened
+    taken, used = time.monotonic() - started, _peak() - resident
+    assert taken < SECONDS * _patience(), f"{taken:.1f} seconds"
+    assert used < MEGABYTES, f"{used:.0f} MB"
+    allowed = [folder.resolve() for folder in inside]
+    for path in opened.written:
+        if path != Path(os.devnull) and not _is_cache(path):
+            assert any(path.is_relative_to(folder) for folder in allowed), f"{path} was written"
+    for path in never:
+        assert path.resolve() not in opened.read | opened.written, f"{path} was opened"
+
+
 def attack(
     *arguments: str | Path,
     inside: Sequence[Path] = (),
     never: Sequence[Path] = (),
     text: str = "",
 ) -> Outcome:
-    """Runs `unspool ARGUMENTS` with `text` as standard input, and checks what it did.
-
-    `inside` are the folders that it may write to, `never` the files that it must not open.
-    """
+    """Runs `unspool ARGUMENTS` with `text` as standard input, and checks what it did."""
     output = io.StringIO()
     before = sys.argv, sys.stdin
     sys.argv = ["unspool", *map(str, arguments)]
     sys.stdin = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8")
-    resident = _reset_peak()
-    started = time.monotonic()
     try:
         with (
-            watched() as opened,
-            _stopped_after(HANG),
+            guarded(inside=inside, never=never) as opened,
             contextlib.redirect_stdout(output),
             contextlib.redirect_stderr(output),
         ):
@@ -103,18 +118,9 @@ def attack(
                 status = end.code if isinstance(end.code, int) else int(end.code is not None)
     finally:
         sys.argv, sys.stdin = before
-    taken, used = time.monotonic() - started, _peak() - resident
-    said = output.getvalue()
-    assert "Traceback" not in said, said
-    assert taken < SECONDS * _patience(), f"{taken:.1f} seconds\n{said}"
-    assert used < MEGABYTES, f"{used:.0f} MB\n{said}"
-    allowed = [folder.resolve() for folder in inside]
-    for path in opened.written:
-        if path != Path(os.devnull) and not _is_cache(path):
-            assert any(path.is_relative_to(folder) for folder in allowed), f"{path} was written"
-    for path in never:
-        assert path.resolve() not in opened.read | opened.written, f"{path} was opened"
-    return Outcome(status, said, opened)
+    printed = output.getvalue()
+    assert "Traceback" not in printed, printed
+    return Outcome(status, printed, opened)
 
 
 def refused(*arguments: str | Path, **how: Any) -> str:

@@ -1,5 +1,6 @@
 """Cell types and cells: equations, and equations with sizes and parameters."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,10 +13,12 @@ from torch.nn.utils import parametrize
 
 from unspool.cells import init as initialise
 from unspool.cells.state import make_state, state_type
+from unspool.equations import limits
 from unspool.equations.evaluate import run
 from unspool.equations.expr import Expr
 from unspool.equations.program import Equations
 from unspool.equations.roles import equations
+from unspool.machine import memory
 
 Initialiser = Callable[["Cell"], None]
 
@@ -99,6 +102,7 @@ class Cell(nn.Module):
     def __init__(self, kind: CellType, sizes: Mapping[str, int]):
         super().__init__()
         check_sizes(kind, sizes)
+        check_memory(kind, sizes)
         self.kind, self.sizes = kind, dict(sizes)
         state_type(kind.equations.states)  # exists before torch.compile looks for it
         for name in kind.equations.parameters:
@@ -182,6 +186,10 @@ def check_sizes(kind: CellType, sizes: Mapping[str, int]) -> None:
             raise ValueError(
                 f"the size {name!r} of {kind.name} is a positive whole number, not {size!r}"
             )
+        if size > limits.SIZE:
+            raise ValueError(
+                f"the size {name!r} of {kind.name} lies above {limits.SIZE:,}, the largest allowed"
+            )
     for constraint in kind.equations.constraints:
         left, right = constraint.left.value(sizes), constraint.right.value(sizes)
         if left != right:
@@ -192,3 +200,16 @@ def check_sizes(kind: CellType, sizes: Mapping[str, int]) -> None:
             raise ValueError(
                 f"{kind.name} needs {constraint}, and was given {left} and {right}{where}"
             )
+
+
+def check_memory(kind: CellType, sizes: Mapping[str, int]) -> None:
+    """Refuses parameters that do not fit into the memory of this machine."""
+    eqs, each = kind.equations, torch.get_default_dtype().itemsize
+    needed = each * sum(
+        math.prod(size.value(sizes) for size in eqs.shape(name)) for name in eqs.parameters
+    )
+    if needed > memory():
+        raise ValueError(
+            f"the parameters of {kind.name} would take {needed / 1e9:,.1f} GB, and this machine "
+            f"has {memory() / 1e9:,.1f}: choose smaller sizes"
+        )

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from unspool.cells import named
 from unspool.cells.cell import CellType, cell
+from unspool.equations import limits
 from unspool.equations.errors import EquationError
-from unspool.equations.source import MAX_TEXT
 
 
 def find_cell(which: str) -> CellType:
@@ -46,10 +46,12 @@ def check_lasting(which: object) -> None:
 def read_cell(path: Path) -> CellType:
     """The cell whose equations stand in a file."""
     with path.open("rb") as file:  # a file that is too long need not be read to its end
-        content = file.read(4 * MAX_TEXT + 4)
+        content = file.read(4 * limits.TEXT + 4)
     try:
-        if len(content) > 4 * MAX_TEXT:
-            raise ValueError(f"{path} is no cell: equations have at most {MAX_TEXT:,} characters")
+        if len(content) > 4 * limits.TEXT:
+            raise ValueError(
+                f"{path} is no cell: equations have at most {limits.TEXT:,} characters"
+            )
         return cell(content.decode("utf-8-sig"), name=path.stem)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text (byte {error.start})") from None

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+QUOTED = 200  # characters of a line
+
 
 class Span(NamedTuple):
     """Where something stands in the text: line and columns, counted from 0."""
@@ -18,10 +20,17 @@ class EquationError(ValueError):
         self.problem, self.span, self.hint = problem, span, hint
         parts = [problem]
         if span is not None:
-            line = text.split("\n")[span.line].replace("\t", " ")
-            width = max(1, min(span.stop, len(line)) - span.start)
             parts[0] = f"line {span.line + 1}: {problem}"
-            parts += [f"    {line}", "    " + " " * span.start + "^" + "~" * (width - 1)]
+            parts += [f"    {row}" for row in _marked(text.split("\n")[span.line], span)]
         if hint:
             parts.append(hint)
         super().__init__("\n".join(parts))
+
+
+def _marked(line: str, span: Span) -> tuple[str, str]:
+    """The line, or as much of a long one as stands around the span, and a row that marks it."""
+    first = max(0, span.start - QUOTED // 2) if len(line) > QUOTED else 0
+    shown = line[first : first + QUOTED].replace("\t", " ")
+    start = span.start - first
+    width = max(1, min(span.stop - first, len(shown)) - start)
+    return shown, " " * start + "^" + "~" * (width - 1)

@@ -1,7 +1,6 @@
 r"""A cell explained in LaTeX, for a paper: v_t is the value of step t, \bar v_t its gradient."""
 
 import re
-from collections import Counter
 
 from unspool.equations.derivative import OUTPUT
 from unspool.equations.explain import (
@@ -89,7 +88,7 @@ class _Tex:
         return rf"${name} \in \mathbb{{R}}^{{{sizes}}}$"
 
     def size(self, size: Size) -> str:
-        parts = [("" if n == 1 else str(n)) + upright(t) for t, n in Counter(size.terms).items()]
+        parts = [("" if n == 1 else str(n)) + upright(t) for t, n in size.terms]
         parts += [str(size.constant)] * bool(size.constant)
         return " + ".join(parts) if len(parts) < 2 else f"({' + '.join(parts)})"
 

@@ -2,20 +2,15 @@
 
 import ast
 import difflib
+import itertools
 import math
 from dataclasses import dataclass
 
+from unspool.equations import limits
 from unspool.equations.errors import EquationError, Span
 from unspool.equations.expr import Apply, Const, Expr, Line, Name, Product
 from unspool.equations.functions import CALLABLE, FUNCTIONS
-from unspool.equations.source import (
-    MAX_DEPTH,
-    MAX_LINES,
-    MAX_TEXT,
-    PRIME,
-    LogicalLine,
-    logical_lines,
-)
+from unspool.equations.source import PRIME, LogicalLine, logical_lines
 
 OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
 
@@ -38,14 +33,15 @@ class Assignment(Line):
 
 def parse(text: str) -> list[Assignment | Declaration]:
     """The statements of a cell's text, in order."""
-    if len(text) > MAX_TEXT:
-        raise EquationError(f"the text has {len(text)} characters; {MAX_TEXT} are allowed")
-    statements = [_Statement(line).read() for line in logical_lines(text)]
+    if len(text) > limits.TEXT:
+        raise EquationError(f"the text has {len(text):,} characters; {limits.TEXT:,} are allowed")
+    lines = list(itertools.islice(logical_lines(text), limits.LINES + 1))
+    if len(lines) > limits.LINES:
+        raise EquationError(f"there are over {limits.LINES} equations, more than are allowed")
+    statements = [_Statement(line).read() for line in lines]
     if not statements:
         hint = "write at least one, for example: h' = tanh(W @ x + U @ h + b)"
         raise EquationError("there is no equation here", hint=hint)
-    if len(statements) > MAX_LINES:
-        raise EquationError(f"there are {len(statements)} equations; {MAX_LINES} are allowed")
     return statements
 
 
@@ -80,7 +76,10 @@ class _Statement:
         match statement.annotation:
             case ast.Name() as size if PRIME not in size.id:
                 return Declaration(name, self.name(size), span)
-            case ast.Constant(value=int(value)) if not isinstance(value, bool) and value > 0:
+            case ast.Constant(value=int(value)) as size if not isinstance(value, bool) and value:
+                if value > limits.SIZE:
+                    problem = f"a size of {limits.SIZE:,} is the largest that is allowed"
+                    raise self.error(problem, size, "declare a smaller one")
                 return Declaration(name, value, span)
         hint = "for example `h: proj` or `y: 1`"
         raise self.error("a size is a name or a positive number", statement.annotation, hint)
@@ -90,12 +89,15 @@ class _Statement:
         if name.startswith("_"):
             hint = f"for example `{name.strip('_') or 'a'}`"
             raise self.error("a name starts with a letter", node, hint)
+        if len(name) > limits.NAME:
+            problem = f"this name has {len(name):,} characters; {limits.NAME} are allowed"
+            raise self.error(problem, node, "use a shorter one")
         return name
 
     def expression(self, node: ast.expr, depth: int = 0) -> Expr:
-        if depth > MAX_DEPTH:
+        if depth > limits.DEPTH:
             hint = "name a part of it on a line of its own"
-            raise self.error(f"this is over {MAX_DEPTH} operations deep", node, hint)
+            raise self.error(f"this is over {limits.DEPTH} operations deep", node, hint)
         match node:
             case ast.Constant():
                 return Const(self.number(node), span=self.span(node))

@@ -56,8 +56,8 @@ class Equations:
         """Every size that must be given to build the cell, `input` and `hidden` first."""
         sizes = [*self.sizes.values(), *(size for pair in self.matrices.values() for size in pair)]
         sizes += [size for needed in self.constraints for size in (needed.left, needed.right)]
-        terms = {term for size in sizes for term in size.terms} | {"input"}
-        return tuple(sorted(terms, key=lambda t: (t != "input", t != "hidden", t)))
+        names = {name for size in sizes for name in size.names} | {"input"}
+        return tuple(sorted(names, key=lambda t: (t != "input", t != "hidden", t)))
 
     def size_of(self, expr: Expr) -> Size | None:
         return size_of(expr, self.sizes.__getitem__, self.matrices.__getitem__)

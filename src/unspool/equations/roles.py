@@ -1,5 +1,8 @@
 """From statements to equations: each name gets its role, in the order of the lines, and a size."""
 
+from collections import Counter
+
+from unspool.equations import limits
 from unspool.equations.errors import EquationError, Span
 from unspool.equations.expr import Expr, Line, Name, Product, names, products, walk
 from unspool.equations.functions import CALLABLE
@@ -37,10 +40,12 @@ class _Reader:
     def read(self) -> Equations:
         self.check_reserved()
         self.check_targets()
+        self.check_limits()
         self.check_uses()
         self.check_declarations()
         output = self.find_output()
         self.infer_sizes()
+        self.check_pieces()
         final = self.solver.final
         states = [line.name for line in self.lines if line.name.endswith("'")]
         states.sort(key=lambda name: name != output)
@@ -94,6 +99,36 @@ class _Reader:
             hint = "a cell carries at least one state: assign a primed name, for example h' = ..."
             span = self.lines[0].span if self.lines else None
             raise self.error("no state is updated", span, hint)
+
+    def check_limits(self) -> None:
+        hint = "no cell needs as many: write it with fewer"
+        if len(self.states) > limits.STATES:
+            problem = f"there are {len(self.states)} states; {limits.STATES} are allowed"
+            raise EquationError(problem, hint=hint)
+        uses: Counter[str] = Counter()
+        for line in self.lines:
+            for node in walk(line.expr):
+                if isinstance(node, Name | Product):
+                    name = node.id if isinstance(node, Name) else node.matrix
+                    uses[name] += 1
+                    if uses[name] > limits.USES:
+                        problem = f"{name} stands over {limits.USES} times, more than is allowed"
+                        raise self.error(problem, node.span, hint)
+        if uses.total() > limits.OPERANDS:
+            problem = f"there are {uses.total():,} operands; {limits.OPERANDS:,} are allowed"
+            raise EquationError(problem, hint=hint)
+        parameters = len(uses.keys() - self.assigned - self.states)
+        if parameters > limits.PARAMETERS:
+            problem = f"there are {parameters} parameters; {limits.PARAMETERS} are allowed"
+            raise EquationError(problem, hint=hint)
+
+    def check_pieces(self) -> None:
+        """Each line may double what the one before it has joined: a short text, a vast vector."""
+        for line in self.lines:
+            size = self.solver.final(self.sizes[line.name])
+            if sum(size.copies.values()) > limits.PIECES or size.constant > limits.SIZE:
+                problem = f"{line.name} joins over {limits.PIECES:,} vectors, more than are allowed"
+                raise self.error(problem, line.span, "join fewer with concat")
 
     def check_uses(self) -> None:
         """Every name is the input, a state, an earlier line or a parameter."""
@@ -178,7 +213,7 @@ class _Reader:
         for state in self.states:
             self.sizes[state] = HIDDEN
         for item in self.declared:
-            size = Size((), item.size) if isinstance(item.size, int) else Size((item.size,))
+            size = Size((), item.size) if isinstance(item.size, int) else Size.of(item.size)
             if item.name == "x":
                 self.equate(INPUT, size, Name("x", span=item.span), Name("x", span=item.span))
             self.sizes[item.name] = size

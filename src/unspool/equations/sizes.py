@@ -1,6 +1,6 @@
 """Sizes by unification: every vector's length as a sum of named sizes.
 
-A size is a sum such as `input + hidden`. Its terms are named sizes (`input`, `hidden`, and what
+A size is a sum such as `input + 2*hidden`. Its terms are named sizes (`input`, `hidden`, and what
 a declaration names) or unknowns (they start with `?`), which equations such as
 "both sides of + are equally long" bind one after the other.
 """
@@ -16,29 +16,65 @@ from unspool.equations.expr import Apply, Const, Expr, Name, Part, Product
 
 @dataclass(frozen=True)
 class Size:
-    terms: tuple[str, ...] = ()  # sorted; a name that stands twice counts twice
+    terms: tuple[tuple[str, int], ...] = ()  # each name with its copies, sorted by name
     constant: int = 0
 
+    @classmethod
+    def of(cls, *names: str) -> "Size":
+        """The sum of these names; one that is given twice counts twice."""
+        return cls._of(Counter(names), 0)
+
+    @classmethod
+    def _of(cls, copies: Counter[str], constant: int) -> "Size":
+        return cls(tuple(sorted(copies.items())), constant)
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self.terms]
+
+    @property
+    def copies(self) -> Counter[str]:
+        return Counter(dict(self.terms))
+
     def __add__(self, other: "Size") -> "Size":
-        terms = tuple(sorted(self.terms + other.terms))
-        return Size(terms, self.constant + other.constant)
+        return self._of(self.copies + other.copies, self.constant + other.constant)
 
     def __str__(self) -> str:
-        counted = Counter(self.terms)
-        parts = [name if n == 1 else f"{n}*{name}" for name, n in counted.items()]
+        parts = [name if n == 1 else f"{n}*{name}" for name, n in self.terms]
         if self.constant or not parts:
             parts.append(str(self.constant))
         return " + ".join(parts)
 
     def value(self, sizes: Mapping[str, int]) -> int:
-        return sum(sizes[term] for term in self.terms) + self.constant
+        return sum(n * sizes[name] for name, n in self.terms) + self.constant
+
+    def is_name(self) -> bool:
+        """Whether it is one name alone."""
+        return len(self.terms) == 1 and self.terms[0][1] == 1 and not self.constant
+
+    def substitute(self, bindings: Mapping[str, "Size"]) -> "Size":
+        """The size with what each name is bound to, again and again, in place of the name."""
+        size = self
+        while any(name in bindings for name in size.names):
+            copies, constant = Counter[str](), size.constant
+            for name, n in size.terms:
+                bound = bindings.get(name, Size.of(name))
+                copies.update({other: n * m for other, m in bound.terms})
+                constant += n * bound.constant
+            size = self._of(copies, constant)
+        return size
+
+    def without(self, other: "Size") -> "Size":
+        """What it has more of than another size."""
+        constant = max(self.constant - other.constant, 0)
+        return self._of(self.copies - other.copies, constant)
 
 
-INPUT, HIDDEN = Size(("input",)), Size(("hidden",))
+INPUT, HIDDEN = Size.of("input"), Size.of("hidden")
 
 
 def unknown(label: str) -> Size:
-    return Size((f"?{label}",))
+    return Size.of(f"?{label}")
 
 
 def is_unknown(term: str) -> bool:
@@ -75,17 +111,18 @@ class Solver:
         self._pending: list[tuple[Size, Size, Span | None]] = []
 
     def resolve(self, size: Size) -> Size:
-        return _substitute(size, self.bindings)
+        return size.substitute(self.bindings)
 
     def equate(self, a: Size, b: Size, span: Span | None = None) -> None:
-        left, right = _cancel(self.resolve(a), self.resolve(b))
+        a, b = self.resolve(a), self.resolve(b)
+        left, right = a.without(b), b.without(a)
         for one, other in ((left, right), (right, left)):
-            if len(one.terms) == 1 and not one.constant and is_unknown(one.terms[0]):
-                self.bindings[one.terms[0]] = other
+            if one.is_name() and is_unknown(one.names[0]):
+                self.bindings[one.names[0]] = other
                 if other == Size():
                     raise SizeClash(span)
                 return
-        if any(map(is_unknown, left.terms + right.terms)):
+        if any(map(is_unknown, left.names + right.names)):
             if Size() in (left, right):
                 raise SizeClash(span)
             self._pending.append((a, b, span))
@@ -93,7 +130,8 @@ class Solver:
             self._constrain(left, right, span)
 
     def _constrain(self, left: Size, right: Size, span: Span | None) -> None:
-        a, b = _cancel(_substitute(left, self._named), _substitute(right, self._named))
+        a, b = left.substitute(self._named), right.substitute(self._named)
+        a, b = a.without(b), b.without(a)
         if a == b:
             return
         if Size() in (a, b):  # sizes are positive: a sum of them is never nothing
@@ -101,10 +139,10 @@ class Solver:
         if not a.terms and not b.terms:
             raise SizeClash(span)
         for one, other in sorted(((b, a), (a, b)), key=lambda pair: pair[0] == HIDDEN):
-            if len(one.terms) == 1 and not one.constant:
-                self._named[one.terms[0]] = other
+            if one.is_name():
+                self._named[one.names[0]] = other
                 break
-        first, second = sorted((left, right), key=lambda size: "input" not in size.terms)
+        first, second = sorted((left, right), key=lambda size: "input" not in size.names)
         self.constraints.append(Constraint(first, second, span))
 
     def finish(self) -> None:
@@ -120,32 +158,15 @@ class Solver:
 
     def _bind_rest_to_hidden(self) -> None:
         for a, b, _ in self._pending:
-            for term in self.resolve(a).terms + self.resolve(b).terms:
-                if is_unknown(term):
-                    self.bindings.setdefault(term, HIDDEN)
+            for name in self.resolve(a).names + self.resolve(b).names:
+                if is_unknown(name):
+                    self.bindings.setdefault(name, HIDDEN)
 
     def final(self, size: Size) -> Size:
         """The size in named terms; names that must be equal become one, `hidden` if it can be."""
         resolved = self.resolve(size)
-        rest = {term: HIDDEN for term in resolved.terms if is_unknown(term)}
-        return _substitute(_substitute(resolved, rest), self._named)
-
-
-def _substitute(size: Size, bindings: Mapping[str, Size]) -> Size:
-    while any(term in bindings for term in size.terms):
-        parts = [bindings.get(term, Size((term,))) for term in size.terms]
-        size = sum(parts, Size((), size.constant))
-    return size
-
-
-def _cancel(a: Size, b: Size) -> tuple[Size, Size]:
-    """Both sides without what they share."""
-    left, right, low = Counter(a.terms), Counter(b.terms), min(a.constant, b.constant)
-    common = left & right
-    return (
-        Size(tuple(sorted((left - common).elements())), a.constant - low),
-        Size(tuple(sorted((right - common).elements())), b.constant - low),
-    )
+        rest = {name: HIDDEN for name in resolved.names if is_unknown(name)}
+        return resolved.substitute(rest).substitute(self._named)
 
 
 def size_of(

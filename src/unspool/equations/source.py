@@ -9,9 +9,8 @@ import keyword
 import re
 from collections.abc import Iterator
 
+from unspool.equations import limits
 from unspool.equations.errors import EquationError, Span
-
-MAX_TEXT, MAX_LINES, MAX_DEPTH = 20_000, 500, 60
 
 NUMBER_AND_LETTERS = r"(?<![\w.])((?>\d+\.?\d*(?:[eE][+-]?\d+)?))([^\W\d]\w*)"
 PRIME = "\u02b9"  # a letter to Python; users type ', or paste one of its look-alikes
@@ -116,18 +115,26 @@ def logical_lines(text: str) -> Iterator[LogicalLine]:
             _check_character(text, line, number, column)
             _check_bracket(text, char, Span(number, column, column + 1), opened)
         if started is not None and not opened:
-            yield LogicalLine(text, *started)
+            yield _checked_length(LogicalLine(text, *started))
             started = None
     if opened:
         raise EquationError("this bracket is never closed", text, opened[-1], "add the missing `)`")
 
 
+def _checked_length(line: LogicalLine) -> LogicalLine:
+    length = sum(map(len, line.lines))
+    if length > limits.LINE:
+        problem = f"this line has {length:,} characters; {limits.LINE:,} are allowed"
+        raise line.error(problem, line.place(0, 0, 1), "name parts of it on lines of their own")
+    return line
+
+
 def _check_bracket(text: str, char: str, span: Span, opened: list[Span]) -> None:
     if char == "(":
         opened.append(span)
-        if len(opened) > MAX_DEPTH:
+        if len(opened) > limits.DEPTH:
             hint = "name a part of it on a line of its own"
-            raise EquationError(f"brackets are nested over {MAX_DEPTH} deep", text, span, hint)
+            raise EquationError(f"brackets are nested over {limits.DEPTH} deep", text, span, hint)
     elif char == ")":
         if not opened:
             raise EquationError("this bracket closes nothing", text, span, "remove it")

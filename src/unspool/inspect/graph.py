@@ -123,6 +123,7 @@ class _Unroller:
         self.rename: Rename = Notation(Explanation("", eqs)).rename
         self.state_of = {line: state for state, line in self.eqs.carried.items()}
         self.shares = self.all_shares()
+        self.known: dict[tuple[str, str], tuple[str, str]] = {}
         self.nodes: list[Node] = []
         self.edges: list[Edge] = []
 
@@ -166,10 +167,16 @@ class _Unroller:
             self.nodes.append(Node(id, f"{name}_{t}", kind, t, line.name, ascii_line(line)))
             for read, through in _reads(line.expr).items():
                 shares = self.shares[read, line.name]
-                sends = _sends(shares, self.rename)
-                derivative = _derivative(shares, adjoint(line.name), self.rename)
-                source = self.at(read, t)
-                self.edges.append(Edge(source, id, through, shares, sends, derivative))
+                texts = self.texts(read, line.name)
+                self.edges.append(Edge(self.at(read, t), id, through, shares, *texts))
+
+    def texts(self, read: str, line: str) -> tuple[str, str]:
+        """What an edge sends, and the derivative in it: the same in every step."""
+        if (read, line) not in self.known:
+            shares = self.shares[read, line]
+            derivative = _derivative(shares, adjoint(line), self.rename)
+            self.known[read, line] = _sends(shares, self.rename), derivative
+        return self.known[read, line]
 
     def losses(self, steps: int) -> None:
         """A loss for each output, whose gradient is given, and their sum."""
@@ -248,10 +255,8 @@ def _derivative(shares: tuple[Term, ...], seed: str, rename: Rename) -> str:
 
 def _factor(expr: Expr, seed: str) -> Expr | None:
     """What the seed is multiplied by, element by element; None where it is not just that."""
-    if seed not in names(expr):
-        return None
     match expr:
-        case Name():
+        case Name(id=name) if name == seed:
             return ONE
         case Apply(function="+" | "-" as sign, args=(a, b)):
             left, right = _factor(a, seed), _factor(b, seed)
@@ -259,9 +264,11 @@ def _factor(expr: Expr, seed: str) -> Expr | None:
                 return None
             return add(left, right) if sign == "+" else sub(left, right)
         case Apply(function="*", args=(a, b)):
-            inside = _factor(a if seed in names(a) else b, seed)
-            outside = b if seed in names(a) else a
-            return None if inside is None else mul(inside, outside)
+            for one, other in ((a, b), (b, a)):  # it stands on one side alone
+                inside = _factor(one, seed)
+                if inside is not None:
+                    return mul(inside, other)
+            return None
         case Apply(function="/", args=(a, b)):
             inside = _factor(a, seed)
             return None if inside is None else div(inside, b)

@@ -23,6 +23,7 @@ from unspool.models.stack import Stack, full, pad, with_vectors
 from unspool.text import END, START, Codec, codec_from_json, learn_codec
 
 TARGETS = ("label", "labels", "number")
+READERS = 100  # at most
 BUDGET = 20_000  # tokens in a batch of predictions
 
 
@@ -64,6 +65,8 @@ class ClassifierSettings(Stack):
             raise ValueError(
                 "model.queries and model.readers are at least 1, and model.ngrams 0 (none) or more"
             )
+        if self.readers > READERS:
+            raise ValueError(f"model.readers is at most {READERS}, not {self.readers:,}")
         if self.queries > 1 and self.pool != "attention":
             raise ValueError("model.queries are those of attention: set model.pool=attention too")
         if (self.smoothing or self.balance) and self.target != "label":

@@ -16,6 +16,8 @@ from unspool.layers import Dropout, Recurrent
 from unspool.layers.embedding import Embedding
 from unspool.text import UNK, Vocabulary, read_vectors
 
+LAYERS = 1000  # at most: far beyond what trains, and few enough to be built at once
+
 
 @dataclass(frozen=True)
 class Stack:
@@ -44,6 +46,8 @@ class Stack:
         for name in ("hidden", "layers"):
             if getattr(self, name) < 1:
                 raise ValueError(f"model.{name} is at least 1, not {getattr(self, name)}")
+        if self.layers > LAYERS:
+            raise ValueError(f"model.layers is at most {LAYERS:,}, not {self.layers:,}")
         if self.embedding < 0:
             raise ValueError(f"model.embedding is 0 (one-hot) or more, not {self.embedding}")
         if self.freeze and not self.vectors:

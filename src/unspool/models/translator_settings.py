@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from unspool.cells.find import find_cell, lasting_name
 from unspool.engine.masks import check_probability
 from unspool.models.forcing import HALF, check_forcing
-from unspool.models.stack import Stack
+from unspool.models.stack import LAYERS, Stack
 
 # Scores without a size of their own; settings that mean something to recurrent networks only.
 PLAIN = ("general", "dot", "scaled_dot", "cosine")
@@ -81,6 +81,8 @@ class TranslatorSettings(Stack):
         for name in ("decoder_hidden", "decoder_layers", "attention_size"):
             if getattr(self, name) < 0:
                 raise ValueError(f"model.{name} is 0 or more, not {getattr(self, name)}")
+        if self.decoder_layers > LAYERS:
+            raise ValueError(f"model.decoder_layers is at most {LAYERS:,}")
         self.check_attention()
         self.check_symbols()
         if self.architecture == "transformer":

@@ -14,6 +14,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from unspool.machine import memory
 from unspool.train.durable import remove_unfinished, write_durably
 from unspool.train.plain_file import is_plain, open_plain, read_plain, real_folder
 from unspool.train.tree import flatten, unflatten
@@ -111,14 +112,6 @@ def read_shapes(path: Path) -> Shapes:
             f"{path} holds {needed / 1e9:,.1f} GB of tensors, more than the memory of this machine"
         )
     return shapes
-
-
-def memory() -> float:
-    """The bytes of memory that this machine has; infinite where the system does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # Windows has no sysconf
-        return math.inf
 
 
 def read_packed(path: Path) -> Any:

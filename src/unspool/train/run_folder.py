@@ -43,6 +43,7 @@ CHECKSUMS = "checksums.json"
 START = f"{CHECKPOINTS}/start.safetensors"
 CELL = "cell"  # among the checksums: the equations
 LONGEST = 64 << 20  # bytes of a vocabulary
+FEW = 100  # layers, which are built at once
 SAMPLE = 300_000  # characters of held-out texts that are kept
 # What values of the wrong kind in a file may raise where they are used.
 UNUSABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError)
@@ -119,9 +120,9 @@ def load_config(out: Path) -> Config:
     model = plain.get("model", {})
     if not isinstance(model, dict):
         raise ValueError(f"{path}: model is names with values, not {str(model)[:80]!r}")
-    check_lasting(model.get("cell", ""))
-    if model.get("decoder_cell"):
-        check_lasting(model["decoder_cell"])
+    for name in ("cell", "decoder_cell"):
+        if model.get(name, "") != "":
+            check_lasting(model[name])
     try:
         return make_config(str(plain.get("task"))[:80], plain)
     except ValueError as error:
@@ -203,6 +204,7 @@ def build_model(out: Path, config: Config, assets: dict[str, Any], shapes: Shape
     for its weights, and they are compared: sizes in a file make us allocate nothing.
     """
     check_cell(out, config)
+    check_layers(config, shapes, out)
     kind = find_task(config.task).kind
     try:
         with torch.device("meta"):
@@ -213,8 +215,20 @@ def build_model(out: Path, config: Config, assets: dict[str, Any], shapes: Shape
         raise
     except UNUSABLE as error:
         raise DamagedFile(
-            f"{out / VOCAB} is damaged, or not that of {CONFIG}: {brief(error)}"
+            f"the model of {out} cannot be built from its {CONFIG} and {VOCAB}: {brief(error)}"
         ) from None
+
+
+def check_layers(config: Config, shapes: Shapes, out: Path) -> None:
+    """Refuses many more layers than there are weights, before any is built."""
+    settings = config.model
+    layers = max(settings.layers, getattr(settings, "decoder_layers", 0))
+    layers *= getattr(settings, "readers", 1)
+    if layers > max(FEW, len(shapes)):  # a cell may have no weights of its own
+        raise DamagedFile(
+            f"the weights of {out} do not go with its {CONFIG}: it asks for {layers:,} layers, and "
+            f"there are {len(shapes):,} tensors"
+        )
 
 
 def take_extras(model: Any, extras: dict[str, Any], out: Path) -> None:

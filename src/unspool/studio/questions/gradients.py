@@ -1,7 +1,9 @@
 """Gradients through time: cells side by side, the cliff, and the random ReLU network."""
 
+import math
 from typing import Any
 
+from unspool.cells.cell import CellType
 from unspool.cells.init import keep_bias
 from unspool.inspect.cliff import Descent
 from unspool.inspect.cliff import cliff as descend_both
@@ -11,7 +13,10 @@ from unspool.studio.desk import Desk
 from unspool.studio.params import CELLS, Params, kind_of_cell, number, several, whole
 from unspool.studio.plain import plain
 
-LARGEST = 256  # numbers in all states of a cell
+# The most numbers of a cell whose gradients through time are worked out here.
+STATES = 256  # Jacobians are as large as its square
+LINES = 50_000  # in every step
+PARAMETERS = 2_000_000
 SCALES = (0.5, 0.75, 1.0, 1.5, 2.0)  # of the point at which norms stay about the same
 
 
@@ -37,17 +42,34 @@ def flow_of(which: str, how: dict[str, Any]) -> dict[str, Any]:
     how = {name: value for name, value in how.items() if name != "keep"}
     try:
         kind = kind_of_cell(which)
-        size = len(kind.equations.states) * how["hidden_size"]
-        if size > LARGEST:
-            raise ValueError(
-                f"its states have {size} numbers, and Jacobians of more than {LARGEST} take too "
-                "long: choose fewer units"
-            )
+        check_affordable(kind, how["hidden_size"])
         kind = kind if keep is None else kind.with_init(keep_bias(keep))
         (found,) = gradient_flow([kind], **how)
     except ValueError as error:
         return NOTHING | {"name": "your own" if "=" in which else which, "error": str(error)}
     return flow_plain(found)
+
+
+def check_affordable(kind: CellType, hidden: int) -> None:
+    """Refuses a cell whose lines, parameters or Jacobians are too large to look at at once.
+
+    All named sizes are `hidden`; others stand in the cell's own text, and may be anything.
+    """
+    eqs = kind.equations
+    sizes = dict.fromkeys(eqs.named_sizes, hidden)
+    lengths = {name: size.value(sizes) for name, size in eqs.sizes.items()}
+    parameters = [math.prod(size.value(sizes) for size in eqs.shape(p)) for p in eqs.parameters]
+    numbers = {
+        "states": (sum(lengths[state] for state in eqs.states), STATES),
+        "lines": (sum(lengths[line.name] for line in eqs.lines), LINES),
+        "parameters": (sum(parameters), PARAMETERS),
+    }
+    for what, (count, limit) in numbers.items():
+        if count > limit:
+            raise ValueError(
+                f"its {what} have {count:,} numbers, and gradients of more than {limit:,} take too "
+                "long here: choose fewer units"
+            )
 
 
 NOTHING: dict[str, Any] = {
