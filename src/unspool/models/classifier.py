@@ -17,7 +17,7 @@ from unspool.data.batches import in_order
 from unspool.data.labelled import Labelled
 from unspool.engine.masks import check_probability
 from unspool.models.bag import Gram, Grams
-from unspool.models.model import Loss, Model
+from unspool.models.model import Loss, Model, number_in, texts_in
 from unspool.models.reader import POOLS, Reader, TextBatch
 from unspool.models.stack import Stack, full, pad, with_vectors
 from unspool.text import END, START, Codec, codec_from_json, learn_codec
@@ -138,9 +138,9 @@ class Classifier(Model):
     @classmethod
     def build(cls, settings: ClassifierSettings, assets: dict[str, Any]) -> Self:
         grams = [tuple(gram) for gram in assets.get("ngrams", ())]
-        mean, spread = assets["scale"]
+        mean, spread = (number_in(value, "scale") for value in assets["scale"])
         codec = codec_from_json(assets["text"])
-        return cls(settings, codec, assets["labels"], grams, (mean, spread))
+        return cls(settings, codec, texts_in(assets, "labels"), grams, (mean, spread))
 
     def forward(self, batch: TextBatch) -> Tensor:
         """Every reader's scores of the labels (R, B, K); of a number (R, B, 1)."""

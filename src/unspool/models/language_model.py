@@ -25,7 +25,7 @@ from unspool.engine.masks import check_probability
 from unspool.layers import Recurrent
 from unspool.layers.drop import Drop
 from unspool.layers.embedding import Embedding
-from unspool.models.model import Loss, Model
+from unspool.models.model import Loss, Model, texts_in
 from unspool.models.ngram import KneserNey
 from unspool.models.stack import Stack, full, pad, run, with_vectors
 from unspool.text import END, START, Codec, codec_from_json, learn_codec
@@ -146,7 +146,7 @@ class LanguageModel(Model):
 
     @classmethod
     def build(cls, settings: LanguageModelSettings, assets: dict[str, Any]) -> Self:
-        return cls(settings, codec_from_json(assets["text"]), assets["classes"])
+        return cls(settings, codec_from_json(assets["text"]), texts_in(assets, "classes"))
 
     def extras(self) -> dict[str, Any]:
         return {} if self.ngram is None else {"ngram": self.ngram.to_plain()}

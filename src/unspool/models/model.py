@@ -85,3 +85,20 @@ class Model(nn.Module, ABC):
     @property
     def device(self) -> Any:
         return next(self.parameters()).device
+
+
+def texts_in(assets: dict[str, Any], name: str) -> list[str]:
+    """The different texts of an asset; assets may come from somebody else, and be anything."""
+    value = assets[name]
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ValueError(f"{name} is a list of texts, and here it is something else")
+    if len(set(value)) < len(value):
+        raise ValueError(f"{name} has a text twice")
+    return value
+
+
+def number_in(value: Any, name: str) -> float:
+    """A finite number of an asset."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300:
+        raise ValueError(f"{name} is a number, and here it is something else")
+    return value

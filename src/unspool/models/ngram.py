@@ -59,8 +59,15 @@ class KneserNey:
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> "KneserNey":
-        levels = (Level(*(part.numpy() for part in parts)) for parts in plain["levels"])
-        return cls(plain["order"], plain["size"], tuple(levels))
+        """Of what `to_plain` gave. It comes from a file, and is checked before it is indexed."""
+        levels = tuple(Level(*(part.numpy() for part in parts)) for parts in plain["levels"])
+        histories = 1
+        for level in levels:
+            level.check(histories)
+            histories = len(level.keys)
+        if not levels or len(levels[0].keys) != plain["size"] or len(levels) != plain["order"]:
+            raise ValueError("the tables of n-grams are not those of their order and size")
+        return cls(len(levels), len(levels[0].keys), levels)
 
     def log_probs(self, sequence: Sequence[int]) -> list[float]:
         """The natural logarithm of each token's probability, given those before it."""
@@ -87,6 +94,15 @@ class Level:
     keys: Ints
     own: Floats
     rest: Floats
+
+    def check(self, histories: int) -> None:
+        """Refuses arrays of other kinds and lengths than `learn` makes for so many histories."""
+        kinds = [array.dtype for array in (self.keys, self.own, self.rest)]
+        shapes = [array.shape for array in (self.keys, self.own, self.rest)]
+        n = len(self.keys)
+        right = [(n,), (n + 1,), (histories + 1,)]
+        if kinds != [np.int64, np.float64, np.float64] or shapes != right:
+            raise ValueError(f"a table of {n:,} n-grams has arrays of {shapes} of {kinds}")
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from unspool.layers.drop import Drop
 from unspool.layers.embedding import Embedding
 from unspool.models.crf import CRF, iob2_transitions
 from unspool.models.language_model import LanguageModel
-from unspool.models.model import Loss, Model
+from unspool.models.model import Loss, Model, texts_in
 from unspool.models.stack import Stack, ends, forget, full, pad, run, sizes_named, with_vectors
 from unspool.text import END, START, Vocabulary
 
@@ -157,7 +157,10 @@ class Tagger(Model):
         words, characters = (Vocabulary.from_json(assets[k]) for k in ("words", "characters"))
         context = assets.get("context")
         context = None if context is None else LanguageModel.from_description(context)
-        return cls(settings, words, characters, assets["tags"], context)
+        tags = texts_in(assets, "tags")
+        if not tags:
+            raise ValueError("tags has no tag in it")
+        return cls(settings, words, characters, tags, context)
 
     def forward(self, batch: TagBatch) -> Tensor:
         """Scores of the tags, (T, B, K)."""

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from unspool.data.batches import in_order
 from unspool.data.pairs import Pair
 from unspool.models.forcing import forced
-from unspool.models.model import Loss, Model
+from unspool.models.model import Loss, Model, number_in, texts_in
 from unspool.models.seq2seq import Seq2Seq
 from unspool.models.stack import forget, pad, with_vectors
 from unspool.models.transformer import Transformer
@@ -118,7 +118,8 @@ class Translator(Model):
     def build(cls, settings: TranslatorSettings, assets: dict[str, Any]) -> Self:
         names = ("text", "text") if settings.joint else ("source", "target")
         source, target = (codec_from_json(assets[name]) for name in names)
-        return cls(settings, source, target, assets["tags"], assets["longest"])
+        longest = int(number_in(assets["longest"], "longest"))
+        return cls(settings, source, target, texts_in(assets, "tags"), longest)
 
     def proceed(self, done: float) -> None:
         """Training has come so far: teacher forcing fades with it."""

@@ -267,14 +267,21 @@ def load(run: str | Path) -> Any:
 
 
 def take_weights(model: Any, weights: Any, path: Path) -> None:
-    """Puts weights into a model; those that are no numbers are refused."""
+    """Puts weights into a model; those of another kind, or that are no numbers, are refused."""
+    kinds = {name: value.dtype for name, value in model.state_dict().items()}
+    for name, value in weights.items():
+        if value.dtype != kinds.get(name, value.dtype):
+            raise DamagedFile(
+                f"{path} does not fit {CONFIG}: {name[:80]} has numbers of another kind "
+                f"({value.dtype}, where {kinds[name]} is expected)"
+            )
     try:
         model.load_state_dict(weights)
     except (RuntimeError, TypeError, AttributeError) as error:
         raise DamagedFile(f"{path} does not fit {CONFIG}: {brief(error)}") from None
-    for name, value in weights.items():
-        if value.is_floating_point() and value.isnan().any():
+    for name, value in model.named_parameters():
+        if not value.isfinite().all():
             raise DamagedFile(
-                f"{path} has weights that are not numbers (nan, in {name}): what the model would "
-                "say means nothing; take a copy from before, or train anew"
+                f"{path} has weights that are not numbers (nan or infinite, in {name}): what the "
+                "model would say means nothing; take a copy from before, or train anew"
             )
