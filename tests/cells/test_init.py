@@ -117,3 +117,25 @@ def test_constraints_name_what_is_there() -> None:
         cell.reset_parameters()  # type: ignore[operator]
     assert "parametrizations.U_f.original" in cell.state_dict()
     assert "U_i" in cell.state_dict()
+
+
+def started(kind: us.CellType, threads: int) -> list[torch.Tensor]:
+    """The parameters of a cell of 200 units, and of one that is kept orthogonal, from one seed."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        torch.manual_seed(0)
+        sizes = dict.fromkeys(set(kind.equations.named_sizes) - {"input", "hidden"}, 150)
+        cell = kind(200, 200, **sizes)
+        orthogonal = us.constrain_orthogonal(us.cells.Elman(200, 200))
+        assert torch.get_num_threads() == threads
+        return [*cell.parameters(), *orthogonal.parameters(), *orthogonal.buffers()]
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("kind", us.cells.named().values(), ids=us.cells.named())
+def test_a_seed_gives_the_same_weights_with_any_number_of_threads(kind: us.CellType) -> None:
+    one = started(kind, 1)
+    for threads in (2, 3):
+        assert all(a.equal(b) for a, b in zip(one, started(kind, threads), strict=True))

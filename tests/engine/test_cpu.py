@@ -11,11 +11,10 @@ import torch
 import unspool as us
 from tests.conformance.table import IDS, TABLE, build, inputs
 from tests.engine.test_backends import results, same
-from unspool.engine import c_build, layout
+from unspool.engine import c_build, layout, say
 from unspool.engine.c_spec import CannotPrint
 from unspool.engine.planning import make_plan
 from unspool.engine.programs import forward_program
-from unspool.engine.say import say_once
 
 every_cell = pytest.mark.parametrize(("kind", "sizes"), TABLE, ids=IDS)
 
@@ -191,13 +190,6 @@ torch.testing.assert_close(ours, theirs)
         subprocess.run([sys.executable, "-c", code], env=given, check=True, timeout=120)
 
 
-def test_a_folder_of_others_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    (tmp_path / "unspool").mkdir()
-    (tmp_path / "unspool").chmod(0o777)
-    assert c_build.cache_folder() != tmp_path / "unspool"
-
-
 def test_without_a_compiler_the_plan_runs_and_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def none() -> tuple[str, str]:
         raise c_build.CannotBuild(
@@ -207,7 +199,7 @@ def test_without_a_compiler_the_plan_runs_and_says_so_once(monkeypatch: pytest.M
     monkeypatch.setattr(c_build, "compiler", none)
     c_build._load.cache_clear()
     forward_program.cache_clear()
-    say_once.cache_clear()
+    say._said.clear()
     cell, xs = us.cells.GRU(3, 4), torch.randn(5, 2, 3)
     with pytest.warns(UserWarning, match="install one, or set CC") as caught:
         ys, _ = us.unfold(cell, xs)

@@ -16,10 +16,9 @@ import unspool as us
 from tests.conformance.table import IDS, TABLE, build, inputs
 from tests.engine.test_backends import DRAWN, check_random_cell, results, same
 from tests.engine.test_op import compiled, gradients
-from unspool.engine import cpu, cuda, launch, tiles, triton_source, trust
+from unspool.engine import cpu, cuda, launch, say, tiles, triton_source, trust
 from unspool.engine.c_build import CannotBuild
 from unspool.engine.call import prepare
-from unspool.engine.say import say_once
 from unspool.engine.triton_spec import Tiles
 
 side_by_side = pytest.importorskip("tests.engine.side_by_side", exc_type=ModuleNotFoundError)
@@ -303,7 +302,7 @@ def test_compiled_where_kernels_do_not_run(monkeypatch: pytest.MonkeyPatch, back
 def off_cpu(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(cpu, "takes", lambda call: False)
     trust._verdicts.clear()
-    say_once.cache_clear()
+    say._said.clear()
 
 
 def test_auto_takes_the_kernels_once_they_have_earned_it(monkeypatch: pytest.MonkeyPatch) -> None:

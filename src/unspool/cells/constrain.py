@@ -4,6 +4,7 @@ from torch import nn
 from torch.nn.utils import parametrizations, parametrize
 
 from unspool.cells.cell import Cell
+from unspool.cells.seeded import one_thread
 
 
 def constrain_orthogonal(module: nn.Module, *names: str) -> nn.Module:
@@ -23,7 +24,8 @@ def constrain_orthogonal(module: nn.Module, *names: str) -> nn.Module:
             if parametrize.is_parametrized(cell, name):
                 constrained += 1
             elif names or matrix.shape[0] == matrix.shape[1]:
-                parametrizations.orthogonal(cell, name)
+                with one_thread():  # as the standard start, whatever the number of threads
+                    parametrizations.orthogonal(cell, name)
                 constrained += 1
     if not constrained:
         raise ValueError("no cell here has a square recurrent matrix to keep orthogonal")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from unspool.cells.seeded import one_thread
 from unspool.equations.expr import Apply, Name, walk
 from unspool.equations.gates import gates
 from unspool.equations.program import Equations
@@ -57,7 +58,8 @@ def _scales(equations: Equations) -> set[str]:
 
 def _orthogonal_(matrix: Tensor, gain: float) -> None:
     wide = torch.empty(matrix.shape, dtype=torch.promote_types(matrix.dtype, torch.float32))
-    matrix.copy_(nn.init.orthogonal_(wide, gain))  # torch has no QR for bfloat16
+    with one_thread():  # one seed gives the same weights whatever the number of threads
+        matrix.copy_(nn.init.orthogonal_(wide, gain))  # torch has no QR for bfloat16
 
 
 def keep_bias(value: float) -> Init:

@@ -2,6 +2,7 @@
 
 import io
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -23,6 +24,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8")  # data is, whatever the terminal's habit
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     try:
         app()
     except (ValueError, OSError, ModuleNotFoundError) as error:

@@ -1,50 +1,84 @@
 """C source to a loaded library: compiled once, kept in a private cache, checked before it is used.
 
-The cache is keyed by a hash of source, flags, compiler and processor. A file is built under a
-temporary name and renamed, so that processes may build side by side; its own hash stands in its
-name's companion, and a damaged file is built again.
+The cache is keyed by a hash of source, flags, compiler and processor. A library is built under a
+temporary name, loaded, and renamed, so that processes may build side by side. Its own hash stands
+in a file beside it, and a damaged library is built again. Where the cache cannot be used, a folder
+of this process takes its place; whatever else goes wrong becomes a CannotBuild.
 """
 
+import contextlib
 import ctypes
 import hashlib
 import os
 import platform
+import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 
+from unspool.engine.cache import temporary_folder, user_folder
+from unspool.engine.say import say_once_not_kept
 from unspool.equations.functions import LAYER_NORM_EPS
 
 FLAGS = ["-O2", "-march=native", "-std=gnu11", "-fPIC", "-shared", "-fno-math-errno", "-fopenmp"]
 FLAGS += os.environ.get("UNSPOOL_CFLAGS", "").split()  # for sanitizers and debuggers
 PRELUDE = Path(__file__).with_name("prelude.h")
+TIMEOUT = 180.0  # seconds for a kernel; the largest takes some ten on a busy machine
+VERSION_TIMEOUT = 20.0
 
 
 class CannotBuild(Exception):
-    """There is no compiler, or it refused the source: what it said."""
+    """There is no compiler, or it failed. The first line says why, the others what it printed."""
+
+
+class Hangs(CannotBuild):
+    """A compiler that did not end in time."""
 
 
 @lru_cache(maxsize=1)
-def compiler() -> tuple[str, str]:
-    """The C compiler and what it says of itself."""
-    for name in (os.environ.get("CC"), "cc", "gcc", "clang"):
-        if name and (path := shutil.which(name)):
-            said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
-            return path, said.stdout
-    raise CannotBuild("no C compiler was found (cc, gcc or clang): install one, or set CC")
+def compiler() -> tuple[tuple[str, ...], str]:
+    """The command of the C compiler, and what it says of its version.
+
+    It is what CC names, else the first of cc, gcc and clang. A refusal is remembered too.
+    """
+    found = _compiler()
+    if isinstance(found, CannotBuild):
+        raise CannotBuild(str(found))
+    return found
+
+
+@lru_cache(maxsize=1)
+def _compiler() -> tuple[tuple[str, ...], str] | CannotBuild:
+    wanted = os.environ.get("CC", "").strip()
+    problem = "no C compiler was found (cc, gcc or clang): install one, or set CC"
+    for name in (wanted,) if wanted else ("cc", "gcc", "clang"):
+        try:
+            program, *arguments = shlex.split(name)
+            path = shutil.which(program)
+            if path is not None:
+                command = (path, *arguments)
+                return command, _run([*command, "--version"], VERSION_TIMEOUT)[1]
+        except (OSError, ValueError, CannotBuild) as error:
+            problem = f"{name} cannot be used as a C compiler: {error}"
+        else:
+            if wanted:
+                problem = f"CC is {wanted}, and no such program is there: mend or unset it"
+    return CannotBuild(problem)
 
 
 @lru_cache(maxsize=1)
 def processor() -> str:
     """What -march=native depends on."""
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        wanted = ("model name", "flags", "Features", "CPU part")
-        lines = info.read_text().split("\n\n")[0].split("\n")
-        return "\n".join(line for line in lines if line.startswith(wanted))
-    return f"{platform.machine()} {platform.processor()}"
+    try:
+        info = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return f"{platform.machine()} {platform.processor()} {platform.node()}"
+    wanted = ("model name", "flags", "Features", "CPU part")
+    return "\n".join(line for line in info.split("\n\n")[0].split("\n") if line.startswith(wanted))
 
 
 def accumulators() -> int:
@@ -56,24 +90,6 @@ def accumulators() -> int:
 def multiplies_halves() -> bool:
     """Whether there are instructions for products of bfloat16, added up in float."""
     return "avx512_bf16" in processor()
-
-
-def cache_folder() -> Path:
-    """A folder of the user's own; nobody else may write there, since what is in it is run."""
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(root) / "unspool"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.stat()
-        private = status.st_uid == os.getuid() and not status.st_mode & 0o022
-    except OSError:
-        private = False
-    return folder if private else _temporary_folder()
-
-
-@lru_cache(maxsize=1)
-def _temporary_folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="unspool-"))
 
 
 def load(source: str, real: str) -> ctypes.CDLL:
@@ -93,35 +109,105 @@ def _load(source: str, real: str) -> ctypes.CDLL | CannotBuild:
 
 
 def _load_or_build(source: str, real: str) -> ctypes.CDLL:
-    path, version = compiler()
+    """The library from the cache, or built: in the cache, or else in a folder of this process."""
+    command, version = compiler()
     defines = [f"-DREAL={real}", f"-DLAYER_NORM_EPS={LAYER_NORM_EPS!r}"]
-    everything = "\0".join([source, PRELUDE.read_text(), *FLAGS, *defines, version, processor()])
-    key = hashlib.sha256(everything.encode()).hexdigest()
-    library = cache_folder() / f"{key}.so"
-    if not _is_whole(library):
-        _build(path, source, defines, library)
-    return ctypes.CDLL(str(library))
+    prelude = PRELUDE.read_text(encoding="utf-8")
+    everything = "\0".join([source, prelude, *FLAGS, *defines, *command, version, processor()])
+    key = hashlib.sha256(everything.encode("utf-8", "surrogateescape")).hexdigest()
+    problems: list[str] = []
+    for folder in (user_folder, temporary_folder):
+        try:
+            library = folder() / f"{key}.so"
+            found = _kept(library) or _build([*command, *FLAGS, *defines], source, library)
+        except Hangs:
+            raise
+        except (OSError, CannotBuild) as error:
+            problems.append(str(error))
+        else:
+            if problems:
+                say_once_not_kept(problems[0].partition("\n")[0])
+            return found
+    raise CannotBuild(problems[-1])
 
 
-def _is_whole(library: Path) -> bool:
+def _kept(library: Path) -> ctypes.CDLL | None:
+    """The library in the cache if it is there, undamaged and can be loaded."""
     try:
-        expected = library.with_suffix(".sha256").read_text()
-        return hashlib.sha256(library.read_bytes()).hexdigest() == expected
-    except OSError:
-        return False
+        expected = library.with_suffix(".sha256")
+        if not (library.is_file() and expected.is_file()):
+            return None
+        digest = hashlib.sha256(library.read_bytes()).hexdigest()
+        return _loaded(library) if expected.read_bytes() == digest.encode() else None
+    except (OSError, CannotBuild):
+        return None
 
 
-def _build(path: str, source: str, defines: list[str], library: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
+def _loaded(library: Path) -> ctypes.CDLL:
+    """The library with its one function; an OSError says that the system does not load it."""
+    found = ctypes.CDLL(str(library))
+    if not hasattr(found, "run"):
+        raise CannotBuild(f"{library} has no function called run")
+    return found
+
+
+def _build(command: list[str], source: str, library: Path) -> ctypes.CDLL:
+    """Compiles, loads, and only then gives the library the name under which others find it."""
+    with tempfile.TemporaryDirectory(dir=library.parent, ignore_cleanup_errors=True) as folder:
         text, made = Path(folder) / "kernel.c", Path(folder) / "kernel.so"
-        text.write_text(source)
-        include = ["-I", str(PRELUDE.parent)]
-        command = [path, *FLAGS, *defines, *include, str(text), "-o", str(made), "-lm"]
-        said = subprocess.run(command, capture_output=True, text=True, check=False)
-        if said.returncode:
-            raise CannotBuild(f"{path} refused a kernel:\n{said.stderr[:2000]}")
-        digest = hashlib.sha256(made.read_bytes()).hexdigest()
+        text.write_text(source, encoding="utf-8")
+        arguments = ["-I", str(PRELUDE.parent), str(text), "-o", str(made), "-lm"]
+        status, output = _run([*command, *arguments], TIMEOUT)
+        if status or not made.is_file():
+            what = f"failed on a kernel (status {status})" if status else "wrote no kernel"
+            raise CannotBuild(f"the C compiler {command[0]} {what}\n{output[:2000]}".rstrip())
+        found = _loaded(made)
         note = Path(folder) / "kernel.sha256"
-        note.write_text(digest)
+        note.write_text(hashlib.sha256(made.read_bytes()).hexdigest())
         os.replace(made, library)
         os.replace(note, library.with_suffix(".sha256"))
+        return found
+
+
+_hanging: set[str] = set()  # compilers that did not end in time are not tried again
+_hanging_lock = Lock()
+
+
+def _run(command: list[str], seconds: float) -> tuple[int, str]:
+    """The exit status and output of a compiler, which gets nothing to read and a limit of time."""
+    with _hanging_lock:
+        if command[0] in _hanging:
+            raise Hangs(_too_long(command[0]))
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=os.name != "nt",
+    )
+    try:
+        output, _ = process.communicate(timeout=seconds)
+    except BaseException as error:
+        _kill(process)
+        if not isinstance(error, subprocess.TimeoutExpired):
+            raise
+        with _hanging_lock:
+            _hanging.add(command[0])
+        raise Hangs(_too_long(command[0])) from None
+    return process.returncode, output.decode(errors="replace")
+
+
+def _too_long(program: str) -> str:
+    return f"the C compiler {program} did not end in time, and was stopped"
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """Ends the compiler with the programs that it has started."""
+    if os.name == "nt":
+        process.kill()
+    else:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    if process.stdout is not None:
+        process.stdout.close()
+    process.wait()

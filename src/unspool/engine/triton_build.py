@@ -8,7 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from unspool.engine.c_build import CannotBuild, cache_folder
+from unspool.engine.c_build import CannotBuild
+from unspool.engine.cache import check_usable, temporary_folder, user_folder
+from unspool.engine.say import say_once_not_kept
 
 
 @lru_cache(maxsize=1)
@@ -24,9 +26,30 @@ def why_not() -> str | None:
 
 
 def check() -> None:
+    """Raises CannotBuild where Triton cannot be used; gives it a folder to write to."""
     problem = why_not()
     if problem:
         raise CannotBuild(problem)
+    try:
+        _give_a_folder()
+    except OSError as error:
+        raise CannotBuild(f"Triton has no folder that it can write to: {error}") from None
+
+
+def _give_a_folder() -> None:
+    """Has Triton keep what it compiles in a folder of this process, where it cannot use its own:
+    in a home that is missing, read-only, or on a file system that runs nothing."""
+    if any(os.environ.get(name) for name in ("TRITON_CACHE_DIR", "TRITON_HOME")):
+        return
+    own = Path(os.path.expanduser("~/.triton/cache"))  # as Triton asks; unchanged without a home
+    try:
+        if not own.is_absolute():
+            raise OSError("there is no home")
+        own.mkdir(parents=True, exist_ok=True)
+        check_usable(own)
+    except OSError as error:
+        os.environ["TRITON_CACHE_DIR"] = str(temporary_folder() / "triton")
+        say_once_not_kept(f"Triton cannot use {own}: {error}")
 
 
 @lru_cache(maxsize=1024)
@@ -34,12 +57,7 @@ def load(source: str) -> Any:
     """The kernel of a source. Triton reads a function's text from its file, so there is one."""
     check()
     key = hashlib.sha256(source.encode()).hexdigest()[:24]
-    path = cache_folder() / f"kernel_{key}.py"
-    try:
-        if not path.exists() or path.read_text() != source:
-            _write(path, source)
-    except OSError as error:
-        raise CannotBuild(f"a kernel could not be written to {path}: {error}") from None
+    path = _in_a_file(source, f"kernel_{key}.py")
     spec = importlib.util.spec_from_file_location(f"unspool_kernel_{key}", path)
     assert spec is not None
     assert spec.loader is not None
@@ -48,8 +66,22 @@ def load(source: str) -> Any:
     return module.run
 
 
+def _in_a_file(source: str, name: str) -> Path:
+    """The path of a file with this text, in the cache or else in a folder of this process."""
+    problem: OSError | None = None
+    for folder in (user_folder, temporary_folder):
+        try:
+            path = folder() / name
+            if not path.is_file() or path.read_bytes() != source.encode():
+                _write(path, source)
+            return path
+        except OSError as error:
+            problem = error
+    raise CannotBuild(f"a kernel could not be written: {problem}")
+
+
 def _write(path: Path, source: str) -> None:
     """Under another name first: processes may write side by side."""
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".py", delete=False) as file:
-        file.write(source)
+    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".py", delete=False) as file:
+        file.write(source.encode())
     os.replace(file.name, path)

@@ -20,7 +20,8 @@ from typing import Any
 
 import torch
 
-from unspool.engine.c_build import CannotBuild, cache_folder
+from unspool.engine.c_build import CannotBuild
+from unspool.engine.cache import cache_folder
 from unspool.engine.tiles import power_of_two
 
 SECONDS = 6.0  # no further way is tried after these
