@@ -140,6 +140,17 @@ def test_weights_replace_a_link(mailed: Mailed, secret: Path) -> None:
     assert secret.read_text() == SECRET
 
 
+def test_damaged_weights_are_written_anew_from_the_checkpoint(mailed: Mailed) -> None:
+    """Also where the run had come to its end, and no better epoch follows."""
+    run = mailed("classify")
+    weights = run / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    outcome = attack(*RESUME, run, inside=[run])
+    assert "model.safetensors is damaged" in " ".join(outcome.output.split())
+    assert weights.read_bytes() == whole
+
+
 def test_curves_are_not_written_through_a_link(mailed: Mailed, tmp_path: Path) -> None:
     run, elsewhere = mailed("classify"), tmp_path / "elsewhere"
     edit(run, **{"train.epochs": 2, "train.tensorboard": True})

@@ -8,7 +8,7 @@ import pytest
 
 from tests.hostile.attack import attack, refused
 from tests.hostile.folders import edit, sign
-from unspool.train.log import parse_metrics
+from unspool.train.log import odd_lines, parse_metrics
 
 Mailed = Callable[..., Path]
 
@@ -97,7 +97,18 @@ def test_a_report_of_a_log_of_odd_lines(mailed: Mailed) -> None:
     run = mailed("classify")
     with (run / "metrics.jsonl").open("ab") as log:
         log.write(b"\n".join(LINES.values()) + b"\n")
-    assert attack("report", run, inside=[run]).status == 0
+    outcome = attack("report", run, inside=[run])
+    assert outcome.status == 0
+    note = f"metrics.jsonl: {len(LINES)} of its lines are damaged, and left out"
+    assert note in " ".join(outcome.output.split())
+
+
+def test_epochs_are_measured_by_the_same_scores() -> None:
+    """A bit may have flipped in the name of a score."""
+    epoch = '{"step": %d, "epoch": 1, "mean_loss": 1.0, "dev": {"%s": 0.5}, "best": true}'
+    log = "\n".join(epoch % line for line in ((1, "accuracy"), (2, "acburacy"), (3, "accuracy")))
+    assert [line["step"] for line in parse_metrics(log.encode())] == [1, 3]
+    assert odd_lines(log.encode()) == [2]
 
 
 @pytest.mark.parametrize("name", JSON)

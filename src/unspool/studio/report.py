@@ -22,6 +22,8 @@ from unspool.studio.params import CELLS
 from unspool.studio.plain import finite
 from unspool.studio.questions import ask
 from unspool.train.durable import write_durably
+from unspool.train.log import LONGEST, METRICS, odd_lines
+from unspool.train.plain_file import is_plain, read_plain
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ def questions(
     yield "run", {}
     if run["name"]:
         yield "training", {"since": 0}
+        notes += damaged_log(desk)
     shown = list(texts) or run["examples"][:TEXTS]
     if "translate" in run["views"]:
         yield from _translations(run, shown)
@@ -105,6 +108,16 @@ def questions(
     yield "cliff", {"limit": 0.1, "rate": 0.4}
     yield "relu", {"hidden": 64, "steps": 50, "seed": 0}
     yield "cell", {"equations": own or CELLS[0], "input": 32, "hidden": 32}
+
+
+def damaged_log(desk: Desk) -> list[str]:
+    """A note on the lines of the log that are not shown, if there are any."""
+    path = desk.folder / METRICS
+    odd = odd_lines(read_plain(path, LONGEST)) if is_plain(path) else []
+    if not odd:
+        return []
+    shown = ", ".join(map(str, odd[:5])) + (", ..." if len(odd) > 5 else "")
+    return [f"{path}: {len(odd)} of its lines are damaged, and left out (line {shown})"]
 
 
 def _translations(run: dict[str, Any], texts: Sequence[str]) -> Iterator[Question]:

@@ -22,7 +22,7 @@ from torch import nn
 from unspool.cells.state import detach
 from unspool.models.model import Batch, Loss
 from unspool.train.average import Average, Weights, put, weights_of
-from unspool.train.checkpoint import Checkpoints, DamagedFile, pack
+from unspool.train.checkpoint import Checkpoints, DamagedFile, pack, read_packed
 from unspool.train.durable import write_durably
 from unspool.train.log import Log, Reporter, Update
 from unspool.train.optimise import clip_norm, clip_value, make_optimiser, rate, set_rate
@@ -222,8 +222,7 @@ class _Run:
         if self.dev is None or self.better(scores):
             now.best, now.scores, now.best_epoch, now.stalled = value, scores, now.epoch, 0
             self.best = weights_of(self.model)
-            if self.out is not None:
-                write_durably(self.out / WEIGHTS, pack(self.model.state_dict()))
+            self.write_weights()
         else:
             now.stalled += 1
             now.falls += now.stalled % self.settings.every == 0
@@ -232,6 +231,24 @@ class _Run:
         mean = now.total / max(now.count, 1)
         now.logged = self.log.epoch(now.epoch + 1, now.step, mean, scores, now.stalled == 0)
         self.report.epoch(now.epoch + 1, mean, scores, now.stalled == 0)
+
+    def write_weights(self) -> None:
+        """Writes the model as it is now as the best of the run."""
+        if self.out is not None:
+            write_durably(self.out / WEIGHTS, pack(self.model.state_dict()))
+
+    def mend_weights(self) -> None:
+        """Writes the best weights anew where their file is missing or damaged."""
+        if self.out is None or not self.best:
+            return
+        try:
+            read_packed(self.out / WEIGHTS)
+        except (ValueError, OSError) as error:
+            self.report.say(f"{error}; it is written anew from the checkpoint")
+            own = weights_of(self.model)
+            put(self.model, self.best)
+            self.write_weights()
+            put(self.model, own)
 
     def better(self, scores: dict[str, float]) -> bool:
         """By the first score; where that is the same, by those after it."""
@@ -289,6 +306,7 @@ class _Run:
             raise DamagedFile(
                 f"the checkpoint in {self.checkpoints.folder} does not go with this run: {said}"
             ) from None
+        self.mend_weights()
         over = self.standing.epoch >= self.settings.epochs or self.finished()
         what = "the run had come to its end at" if over else "going on from"
         self.report.say(f"{what} step {self.standing.step}")

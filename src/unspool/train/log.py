@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -203,11 +204,28 @@ def read_metrics(out: Path) -> list[dict[str, Any]]:
 
 def parse_metrics(data: bytes) -> list[dict[str, Any]]:
     """The lines of a log. A full disk or a crash may have left half a line: it is left out, and
-    so is whatever training does not write."""
-    return [line for text in data.splitlines() if (line := _metrics(text)) is not None]
+    so is whatever training does not write (`odd_lines` has their numbers)."""
+    return [line for line in _parse(data) if line is not None]
 
 
-NUMBERS = ("loss", "lr", "gradient_norm", "seconds", "mean_loss")
+def odd_lines(data: bytes) -> list[int]:
+    """The numbers, from 1, of the lines of a log that `parse_metrics` leaves out."""
+    return [number for number, line in enumerate(_parse(data), 1) if line is None]
+
+
+def _parse(data: bytes) -> list[dict[str, Any] | None]:
+    """Each line of a log, or None where training does not write such a line. All epochs are
+    measured by the same scores."""
+    lines = [_metrics(text) for text in data.splitlines()]
+    names = Counter(tuple(line["dev"]) for line in lines if line and "dev" in line)
+    usual = names.most_common(1)[0][0] if names else ()
+    return [
+        line if line is None or "dev" not in line or tuple(line["dev"]) == usual else None
+        for line in lines
+    ]
+
+
+STEP = ("loss", "lr", "gradient_norm", "seconds")
 
 
 def _metrics(text: bytes) -> dict[str, Any] | None:
@@ -218,14 +236,13 @@ def _metrics(text: bytes) -> dict[str, Any] | None:
         return None
     if not isinstance(line, dict) or not all(type(line.get(k)) is int for k in ("step", "epoch")):
         return None
-    numbers = [line[name] for name in NUMBERS if name in line]
     if "mean_loss" in line:
         scores = line.get("dev")
         if not isinstance(scores, dict) or not isinstance(line.get("best"), bool):
             return None
-        numbers += scores.values()
-    elif "loss" not in line:
-        return None
+        numbers = [line["mean_loss"], *scores.values()]
+    else:
+        numbers = [line.get(name) for name in STEP]
     return line if all(_is_number(value) for value in numbers) else None
 
 
