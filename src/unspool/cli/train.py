@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import os
 import sys
 import typing
 from dataclasses import MISSING, Field
@@ -11,9 +12,10 @@ from typing import Annotated, Any
 import typer
 
 from unspool.cli.app import Json, app
+from unspool.data.errors import PREFIX, no_such
 from unspool.train import Fitted, Interrupted, make_config, reporter, resume
 from unspool.train.config import assignment, config_text, options, read_config
-from unspool.train.runs import config_plain, load_config, sections, spread, train
+from unspool.train.runs import FILES, config_plain, load_config, sections, spread, train
 from unspool.train.tasks import TASKS, Task
 
 PANELS = {"data": "The data", "model": "The model", "train": "The training"}
@@ -94,10 +96,8 @@ def start(
         plain = config_plain(made)
         print(json.dumps(plain) if as_json else config_text(plain), end="" if not as_json else "\n")
         return
-    if not made.data.train:
-        raise ValueError(f"which data? unspool train {task.name} DATA --out RUN")
-    if out is None:
-        raise ValueError("where to? --out RUN names the folder that the run is left in")
+    check_places(task, made.data, out)
+    assert out is not None
     changed = [f"model.{name}" for layer in (*layers, own) for name in layer.get("model", ())]
     if from_run is not None and changed:
         raise ValueError(
@@ -105,6 +105,23 @@ def start(
         )
     report = reporter()
     finish(out, lambda: train(made, out, start=from_run, report=report), as_json)
+
+
+def check_places(task: Task, data: Any, out: Path | None) -> None:
+    """Refuses missing data and a missing or impossible place for the run, all in one message."""
+    problems = []
+    if not data.train:
+        problems.append(f"which data? unspool train {task.name} DATA --out RUN")
+    for name in FILES:
+        path = getattr(data, name, "")
+        if path not in ("", "-") and not path.startswith(PREFIX) and not os.path.exists(path):
+            problems.append(str(no_such(path)))
+    if out is None:
+        problems.append("where to? --out RUN names the folder that the run is left in")
+    elif out.exists() and not out.is_dir():
+        problems.append(f"{out} is a file: a run is left in a folder, so name another with --out")
+    if problems:
+        raise ValueError("\n".join(dict.fromkeys(problems)))
 
 
 def go_on(run: Path, as_json: bool) -> None:

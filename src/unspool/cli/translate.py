@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from unspool.cli.app import Json, app
-from unspool.cli.use import Format, Run, Source, settings, speaking
+from unspool.cli.use import Format, MaxLine, Run, Source, settings, speaking
 from unspool.data.files import ending
 from unspool.data.pairs import ENDINGS
 from unspool.draw import alignment_text
@@ -52,6 +52,7 @@ def translate_command(
     ] = None,
     direct: Annotated[float, typer.Option(help="Weight of the model's own score there.")] = 0.0,
     format: Format = "auto",
+    max_line: MaxLine = None,
     as_json: Json = False,
 ) -> None:
     """Translate a file line by line: one line comes out for each that went in."""
@@ -69,7 +70,8 @@ def translate_command(
         raise ValueError("--direct is for Bayes' rule: it needs --language and --channel")
     if format == "auto" and ending(file) not in ENDINGS:
         format = "lines"  # a tab in a text makes no table of it
-    sources = find_task("translate").read(file, settings(run, format), answers=False).examples
+    config = settings(run, format, max_line=max_line)
+    sources = find_task("translate").read(file, config, answers=False).examples
     with progress(len(sources)) as advance:
         wide = search if language is None else replace(search, nbest=beam)
         found = translate(model, sources, wide, tag=tag, on_done=advance)

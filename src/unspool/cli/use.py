@@ -25,15 +25,19 @@ Source = Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for st
 
 Format = Annotated[str, typer.Option(help="Of the file, if its name does not tell.")]
 Name = Annotated[str | None, typer.Option(help="As in training, if it differs.")]
+MaxLine = Annotated[
+    int | None, typer.Option(min=0, help="Characters of the longest line that is read; 0: any.")
+]
 
 
-def settings(run: Path, format: str, **columns: str | None) -> Config:
+def settings(run: Path, format: str, **columns: Any) -> Config:
     """The run's, but for how this file is to be read."""
     config = load_config(run)
     given = {name: value for name, value in columns.items() if value is not None}
     known = {item.name for item in fields(config.data)}
     for name in given:
         if name not in known:
+            name = name.replace("_", "-")
             raise ValueError(f"--{name} means nothing for the task {config.task}")
     return replace(config, data=replace(config.data, format=format, **given))
 
@@ -47,6 +51,7 @@ def evaluate(
     label: Name = None,
     column: Name = None,
     columns: Name = None,
+    max_line: MaxLine = None,
     target: Annotated[
         str | None, typer.Option(help="Of a translator: the right answers, one a line.")
     ] = None,
@@ -59,7 +64,7 @@ def evaluate(
 ) -> None:
     """Measure a model on a file with the right answers."""
     named = {"text": text, "label": label, "column": column, "columns": columns}
-    config = settings(run, format, **named, target=target, tokenize=tokenize)
+    config = settings(run, format, **named, target=target, tokenize=tokenize, max_line=max_line)
     model = load(run)
     task = find_task(config.task)
     examples = task.read(file, config, beside=target or "").examples
@@ -83,10 +88,11 @@ def predict(
     text: Name = None,
     label: Name = None,
     column: Name = None,
+    max_line: MaxLine = None,
     as_json: Json = False,
 ) -> None:
     """Label a file: the same format comes out, with the model's answers in it."""
-    config = settings(run, format, text=text, label=label, column=column)
+    config = settings(run, format, text=text, label=label, column=column, max_line=max_line)
     model, task = load(run), find_task(config.task)
     if scores and getattr(config.model, "target", "") == "number":
         raise ValueError("a number has no probabilities: drop --scores")

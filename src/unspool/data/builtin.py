@@ -10,11 +10,11 @@ from typing import Any
 
 from unspool.data.cldr import words
 from unspool.data.dates import dates
+from unspool.data.errors import PREFIX
 from unspool.data.grammar import grammar
 from unspool.data.names import name_pairs
 from unspool.data.python_source import python_source
 
-PREFIX = "builtin:"
 TRAINING_DATES = 40_000
 
 

@@ -45,9 +45,9 @@ def read_conllu(
             if len(cells) != len(COLUMNS) or not _id.fullmatch(cells[0]):
                 raise _broken(at(path, index + 1), cells)
             if cells[0].isdecimal():
-                if int(cells[0]) != len(tokens) + 1:
+                if cells[0].lstrip("0") != str(len(tokens) + 1):
                     raise DataError(
-                        f"{at(path, index + 1)}: word {cells[0]} stands where word "
+                        f"{at(path, index + 1)}: word {cells[0][:20]} stands where word "
                         f"{len(tokens) + 1} is expected (a blank line ends each sentence)"
                     )
                 tokens.append(cells)
@@ -59,6 +59,9 @@ def _sentence(
     path: str | Path, tokens: list[list[str]], indices: list[int], place: int, need_tags: bool
 ) -> Tagged:
     words = tuple(cells[FORM] for cells in tokens)
+    if not all(map(str.strip, words)):
+        line = indices[next(k for k, word in enumerate(words) if not word.strip())] + 1
+        raise DataError(f"{at(path, line)}: the word is empty (one that is not known is {EMPTY})")
     tags: tuple[str, ...] | None = tuple(cells[place] for cells in tokens)
     missing = [number for number, cells in enumerate(tokens) if _lacks(cells, place)]
     if missing and need_tags:

@@ -1,28 +1,18 @@
-"""Text out of files: plain or gzip, a path or standard input, and errors that name the place."""
+"""Text out of files: a path or standard input, and errors that name the place."""
 
-import difflib
-import gzip
-import sys
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-GZIP = b"\x1f\x8b"
+from unspool.data.errors import DataError, at, no_such, place
+from unspool.data.unpack import UTF16, read_bytes, too_long
+
+__all__ = [
+    "MARK", "MAX_LINE", "DataError", "at", "check_lines", "check_not_empty", "ending", "no_such",
+    "place", "raw_text", "read_lines", "read_text", "split_lines",
+]  # fmt: skip
+
 MARK = "\ufeff"  # the byte order mark that some editors put before UTF-8
-
-
-class DataError(ValueError):
-    """Data that cannot be read as asked; the message names the file, and the line to blame."""
-
-
-def place(path: str | Path) -> str:
-    """How a file is named in messages; "-" is standard input."""
-    return "standard input" if str(path) == "-" else str(path)
-
-
-def at(path: str | Path, line: int) -> str:
-    """How a line is named in messages: "names.tsv, line 12"."""
-    return f"{place(path)}, line {line}"
+MAX_LINE = 10_000_000  # characters: longer than books
 
 
 def ending(path: str | Path) -> str:
@@ -31,13 +21,13 @@ def ending(path: str | Path) -> str:
     return Path(name).suffix
 
 
-def raw_text(path: str | Path) -> str:
+def raw_text(path: str | Path, max_line: int = 0) -> str:
     """The whole text as it stands, with its byte order mark and its line ends."""
-    data = _unpacked(path, _bytes(path))
+    data = read_bytes(path, max_line)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        if data.startswith(UTF16):
             raise DataError(f"{at(path, 1)}: this is UTF-16: save the file as UTF-8") from None
         line = data.count(b"\n", 0, error.start) + 1
         raise DataError(
@@ -60,10 +50,27 @@ def read_text(path: str | Path) -> str:
     return raw_text(path).removeprefix(MARK).replace("\r\n", "\n")
 
 
-def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Numbers from 1 and lines without their ends; the whole file is read and checked first."""
-    lines = split_lines(raw_text(path).removeprefix(MARK))
+def read_lines(path: str | Path, max_line: int = MAX_LINE) -> Iterator[tuple[int, str]]:
+    """Numbers from 1 and lines without their ends; the whole file is read and checked first.
+
+    A line of more than `max_line` characters is refused, unless it is 0.
+    """
+    lines = split_lines(raw_text(path, max_line).removeprefix(MARK))
+    check_lines(path, lines, max_line)
     return ((number, line.removesuffix("\r")) for number, line in enumerate(lines, 1))
+
+
+def check_lines(path: str | Path, lines: Sequence[str], max_line: int) -> None:
+    """Refuses a file with a line of more than `max_line` characters, unless it is 0, and one
+    whose lines end in a way that is not read."""
+    if len(lines) == 1 and "\r" in lines[0].rstrip("\r"):
+        raise DataError(
+            f"{place(path)}: its lines end in CR alone, as on old Macs: save it with LF or CR LF "
+            "(tr '\\r' '\\n')"
+        )
+    if max_line and max(map(len, lines), default=0) > max_line:
+        number = next(k for k, line in enumerate(lines, 1) if len(line) > max_line)
+        raise too_long(path, number, max_line)
 
 
 def check_not_empty(path: str | Path, lines: Sequence[str]) -> None:
@@ -71,38 +78,3 @@ def check_not_empty(path: str | Path, lines: Sequence[str]) -> None:
     if not any(line.strip() for line in lines):
         what = "has blank lines only" if lines else "is empty"
         raise DataError(f"{place(path)} {what}: there is nothing to read")
-
-
-def no_such(path: str | Path) -> DataError:
-    """The error for a path that is not there, with the nearest name that is."""
-    path = Path(path)
-    if not path.parent.is_dir():
-        return DataError(f"{path}: no such file, and no folder {path.parent} either")
-    names = sorted(other.name for other in path.parent.iterdir())
-    near = difflib.get_close_matches(path.name, names, n=1)
-    hint = f"; did you mean {path.parent / near[0]}?" if near else ""
-    return DataError(f"{path}: no such file{hint}")
-
-
-def _bytes(path: str | Path) -> bytes:
-    if str(path) == "-":
-        return sys.stdin.buffer.read()
-    if Path(path).is_dir():
-        raise DataError(f"{path} is a folder: give a file in it")
-    try:
-        return Path(path).read_bytes()
-    except FileNotFoundError:
-        raise no_such(path) from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _unpacked(path: str | Path, data: bytes) -> bytes:
-    if not data.startswith(GZIP):
-        return data
-    try:
-        return gzip.decompress(data)
-    except EOFError:
-        raise DataError(f"{place(path)}: the gzip file is cut short: copy it again") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{place(path)}: the gzip file is damaged ({error})") from error

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unspool.data.examples import Fields, Labelled, check_cell, labelled
-from unspool.data.files import DataError, at, check_not_empty, no_such, place, read_lines
+from unspool.data.files import MAX_LINE, DataError, at, check_not_empty, no_such, place, read_lines
 
 ENDINGS = (".txt.gz", ".txt", ".gz")
 
@@ -41,11 +41,11 @@ def read_plain(
     return examples, PlainLayout(lines)
 
 
-def read_folder(folder: str | Path) -> tuple[list[Labelled], PlainLayout]:
+def read_folder(folder: str | Path, max_line: int = MAX_LINE) -> tuple[list[Labelled], PlainLayout]:
     """The lines of each file, labelled with the file's name, in the order of the names."""
     examples, texts = [], []
     for label, path in _classes(Path(folder)).items():
-        lines = [line for _, line in read_lines(path)]
+        lines = [line for _, line in read_lines(path, max_line)]
         check_not_empty(path, lines)
         texts += lines
         examples += [

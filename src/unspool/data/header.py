@@ -22,7 +22,7 @@ class Columns:
 def find_columns(where: str, first: list[str], fields: Fields) -> Columns:
     """A first row with the names is a header; with no header, the text and then the label."""
     names = [cell.strip() for cell in first]
-    text, label = (find_column(name, names) for name in (fields.text, fields.label))
+    text, label = (find_column(name, names, where) for name in (fields.text, fields.label))
     found = [
         not name.isdecimal() and index is not None
         for name, index in ((fields.text, text), (fields.label, label))
@@ -42,17 +42,21 @@ def find_columns(where: str, first: list[str], fields: Fields) -> Columns:
     return Columns(text, label, after if score == label else score, len(names), any(found))
 
 
-def find_column(name: str, names: list[str]) -> int | None:
+def find_column(name: str, names: list[str], where: str) -> int | None:
     """The place of a column, from 0, by its name or by its number from "1"; small and capital
-    letters count as the same where no name fits as it stands."""
+    letters count as the same where no name fits as it stands. A name must stand there once."""
     if name.isdecimal():
         if int(name) == 0:
             raise ValueError("columns are counted from 1: there is no column 0")
         return int(name) - 1
-    if name in names:
-        return names.index(name)
-    folded = [other.casefold() for other in names]
-    return folded.index(name.casefold()) if name.casefold() in folded else None
+    if name not in names:
+        name, names = name.casefold(), [other.casefold() for other in names]
+    if names.count(name) > 1:
+        raise DataError(
+            f"{where}: {names.count(name)} columns are called {name!r}: give each a name of its "
+            "own, or number the columns from 1"
+        )
+    return names.index(name) if name in names else None
 
 
 def _check_two(where: str, names: list[str], needed: bool) -> None:
@@ -61,8 +65,19 @@ def _check_two(where: str, names: list[str], needed: bool) -> None:
     count = f"{len(names)} column{'s' * (len(names) != 1)}"
     raise DataError(
         f"{where}: {count} found, and none is called '{TEXT}' or '{LABEL}': without a header two "
-        f"are expected, text and then label; {how(WHAT)}"
+        f"are expected, text and then label; {separator(names) or how(WHAT)}"
     )
+
+
+def separator(names: list[str]) -> str:
+    """A hint for a first row that is one column, where something else seems to stand between."""
+    for mark, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars"), ("   ", "spaces")):
+        if len(names) == 1 and mark in names[0]:
+            return (
+                f"do {name} stand between the columns? Save it with tabs between them (.tsv), or "
+                "with commas (.csv)"
+            )
+    return ""
 
 
 def missing(where: str, name: str, names: list[str], what: str) -> DataError:

@@ -1,6 +1,7 @@
 """One JSON object on one line: its members, and the line with some of them replaced."""
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,15 +31,21 @@ def members(line: str, where: str) -> dict[str, Member]:
     except RecursionError:
         raise DataError(f"{where}: JSON nested too deeply") from None
     except json.JSONDecodeError as error:
+        hint = "jsonl is one object on each line"
+        if line.lstrip().startswith("["):
+            hint += "; a list of objects becomes that with: jq -c '.[]'"
         raise DataError(
-            f"{where}: not JSON: {error.msg} at character {error.colno} (jsonl is one object on "
-            "each line)"
+            f"{where}: not JSON: {error.msg} at character {error.colno} ({hint})"
         ) from None
+    except ValueError:  # Python reads numbers of some thousand digits, and no longer ones
+        raise DataError(f"{where}: a number there has too many digits") from None
     if not isinstance(whole, dict):
         raise DataError(f"{where}: one JSON object on each line is expected: {line[:40]}")
     found, position = {}, _skip(line, line.index("{") + 1)
     while line[position] != "}":
         key, position = _decode(line, position)
+        if key in found:
+            raise DataError(f"{where}: the key {key!r} stands twice in one object")
         start = _skip(line, _skip(line, position) + 1)
         value, end = _decode(line, start)
         found[key] = Member(value, line[start:end], start)
@@ -76,6 +83,8 @@ def string(value: Any, what: str, where: str) -> str:
 
 def scalar(value: Any, raw: str, what: str, where: str) -> str:
     """A string itself, a number or a truth value as its text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise DataError(f"{where}: {what} is {raw}, which is no number: write null or a text")
     return raw if isinstance(value, int | float) else string(value, what, where)
 
 

@@ -115,6 +115,8 @@ def read_tagged_jsonl(
             string(word, "a token", where)
             for word in _list(_needed(found, TOKENS, where).value, TOKENS, where)
         )
+        if not all(map(str.strip, words)):
+            raise DataError(f"{where}: a token is empty")
         tags = None
         if need_tags or (key in found and found[key].value is not None):
             tags = tuple(

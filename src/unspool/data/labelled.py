@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unspool.data.examples import LABEL, TEXT, Fields, LabelLayout, Labelled
-from unspool.data.files import check_not_empty, ending, read_lines
+from unspool.data.files import MAX_LINE, check_not_empty, ending, read_lines
 from unspool.data.folder import read_folder, read_plain
 from unspool.data.jsonl import read_labelled_jsonl
 from unspool.data.table import read_csv, read_tsv
@@ -51,19 +51,20 @@ def read_labelled(
     text: str = TEXT,
     label: str = LABEL,
     need_labels: bool = True,
+    max_line: int = MAX_LINE,
 ) -> LabelledFile:
     """Read a tsv, csv or jsonl file, a folder with one file for each class, or plain lines.
 
     `text` and `label` name columns or keys; columns may also be numbered from "1". Labels stay
     text: numbers as they are written, a JSONL list as "a|b". Nothing is returned unless every
-    line could be read.
+    line could be read; one of more than `max_line` characters is refused (0: none is).
     """
     if format not in ("auto", *LABELLED_FORMATS):
         raise ValueError(f"format is auto or one of {', '.join(LABELLED_FORMATS)}, not {format!r}")
     if format == "folder" or (format == "auto" and Path(path).is_dir()):
-        examples, layout = read_folder(path)
+        examples, layout = read_folder(path, max_line)
         return LabelledFile(examples, "folder", layout)
-    lines = [line for _, line in read_lines(path)]
+    lines = [line for _, line in read_lines(path, max_line)]
     check_not_empty(path, lines)
     known = _guess(path, lines) if format == "auto" else format
     examples, layout = READERS[known](path, lines, Fields(text, label, need_labels))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from unspool.data.examples import SOURCE, TAG, TARGET, Pair, PairFields, pair
 from unspool.data.files import DataError, at
-from unspool.data.header import find_column, how, missing
+from unspool.data.header import find_column, how, missing, separator
 from unspool.data.table import Row, csv_rows, tsv_rows, wrong_width
 
 WHAT = "source and target"
@@ -46,7 +46,7 @@ def find_pair_columns(where: str, first: list[str], fields: PairFields) -> PairC
     targets are needed): one of the two may be a word of the text.
     """
     names = [cell.strip() for cell in first]
-    source, target = (find_column(name, names) for name in (fields.source, fields.target))
+    source, target = (find_column(name, names, where) for name in (fields.source, fields.target))
     usual = (fields.source, fields.target) == (SOURCE, TARGET)
     if usual and (source is None or (target is None and fields.needed)):
         return _check(where, names, _unnamed(where, names, fields), fields)
@@ -55,8 +55,10 @@ def find_pair_columns(where: str, first: list[str], fields: PairFields) -> PairC
     if target is None and fields.needed:
         raise missing(where, fields.target, names, WHAT)
     asked = [fields.source, fields.target] + [fields.tag] * (fields.tag != TAG)
-    header = any(not name.isdecimal() and find_column(name, names) is not None for name in asked)
-    tag = find_column(fields.tag, names) if header or fields.tag != TAG else None
+    header = any(
+        not name.isdecimal() and find_column(name, names, where) is not None for name in asked
+    )
+    tag = find_column(fields.tag, names, where) if header or fields.tag != TAG else None
     if target is not None and target >= len(names) and not fields.needed:
         target = None
     return _check(where, names, PairColumns(source, target, tag, len(names), header), fields)
@@ -68,10 +70,10 @@ def _unnamed(where: str, names: list[str], fields: PairFields) -> PairColumns:
         raise DataError(
             f"{where}: {width} column{'s' * (width != 1)} found, and none is called '{SOURCE}' or "
             f"'{TARGET}': without a header two are expected, source and then target, or three, "
-            f"with a tag; {how(WHAT)}"
+            f"with a tag; {separator(names) or how(WHAT)}"
         )
     third = 2 if width == 3 else None
-    tag = third if fields.tag == TAG else find_column(fields.tag, names)
+    tag = third if fields.tag == TAG else find_column(fields.tag, names, where)
     return PairColumns(0, 1 if width > 1 else None, tag, width, header=False)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unspool.data.examples import SOURCE, TAG, TARGET, Pair, PairFields, pair
-from unspool.data.files import DataError, at, check_not_empty, ending, place, read_lines
+from unspool.data.files import MAX_LINE, DataError, at, check_not_empty, ending, place, read_lines
 from unspool.data.jsonl import read_pairs_jsonl
 from unspool.data.pair_table import read_pair_table
 
@@ -34,6 +34,7 @@ def read_pairs(
     target: str = TARGET,
     tag: str = TAG,
     need_targets: bool = True,
+    max_line: int = MAX_LINE,
 ) -> PairFile:
     """Read a tsv, csv or jsonl file, two parallel files, or plain lines of sources alone.
 
@@ -41,12 +42,12 @@ def read_pairs(
     default tag may be missing, any other may not. Targets lose the spaces at their ends. Pairs
     that are blank on both sides are left out. Without `need_targets` every line is an example,
     blank ones too, so that there is an answer for each. Nothing is returned unless every line
-    could be read.
+    could be read; one of more than `max_line` characters is refused (0: none is).
     """
     if format not in ("auto", *PAIR_FORMATS):
         raise ValueError(f"format is auto or one of {', '.join(PAIR_FORMATS)}, not {format!r}")
     _check_two(path, target_path, format)
-    lines = _lines(path, need_targets)
+    lines = _lines(path, need_targets, max_line)
     if not lines and not need_targets:
         return PairFile([], "lines")
     fields = PairFields(source, target, tag, need_targets)
@@ -54,7 +55,7 @@ def read_pairs(
     if str(target_path):
         known = PARALLEL
     if known == PARALLEL:
-        examples = _parallel(path, target_path, lines, need_targets)
+        examples = _parallel(path, target_path, lines, need_targets, max_line)
     elif known == "lines":
         examples = _plain(path, lines, need_targets)
     elif known == "jsonl":
@@ -82,18 +83,22 @@ def _check_two(path: str | Path, target_path: str | Path, format: str) -> None:
         raise ValueError("standard input can be read once: give a file for one of the two sides")
 
 
-def _lines(path: str | Path, need_targets: bool) -> list[str]:
-    lines = [line for _, line in read_lines(path)]
+def _lines(path: str | Path, need_targets: bool, max_line: int) -> list[str]:
+    lines = [line for _, line in read_lines(path, max_line)]
     if need_targets:
         check_not_empty(path, lines)
     return lines
 
 
 def _parallel(
-    path: str | Path, target_path: str | Path, sources: Sequence[str], needed: bool
+    path: str | Path,
+    target_path: str | Path,
+    sources: Sequence[str],
+    needed: bool,
+    max_line: int,
 ) -> list[Pair]:
     """Line k of one file with line k of the other."""
-    targets = _lines(target_path, needed)
+    targets = _lines(target_path, needed, max_line)
     if len(sources) != len(targets):
         raise DataError(
             f"{place(path)} has {len(sources):,} lines and {place(target_path)} has "

@@ -9,7 +9,9 @@ from unspool.data.conllu import looks_like_conllu, read_conllu
 from unspool.data.examples import Tagged, TagLayout
 from unspool.data.files import (
     MARK,
+    MAX_LINE,
     DataError,
+    check_lines,
     check_not_empty,
     ending,
     place,
@@ -33,6 +35,7 @@ ENDINGS = {
 }
 INNER = "IOB2"  # the scheme in which examples carry spans
 COLUMN = "upos"
+LONGEST_ALONE = 300  # words of a sentence that may be a file's only one
 
 
 @dataclass(frozen=True)
@@ -76,19 +79,25 @@ class TaggedFile:
 
 
 def read_tagged(
-    path: str | Path, *, format: str = "auto", column: str = COLUMN, need_tags: bool = True
+    path: str | Path,
+    *,
+    format: str = "auto",
+    column: str = COLUMN,
+    need_tags: bool = True,
+    max_line: int = MAX_LINE,
 ) -> TaggedFile:
     """Read CoNLL-U, CoNLL columns or JSONL; spans become IOB2, whatever scheme the file has.
 
     `column` is a name in CoNLL-U, a number from "2" in CoNLL columns (where the last is the
     default) and the key of the tags in JSONL ("tags" by default). Nothing is returned unless
-    every line could be read.
+    every line could be read; one of more than `max_line` characters is refused (0: none is).
     """
     if format not in ("auto", *TAGGED_FORMATS):
         raise ValueError(f"format is auto or one of {', '.join(TAGGED_FORMATS)}, not {format!r}")
-    text = raw_text(path)
+    text = raw_text(path, max_line)
     mark = MARK if text.startswith(MARK) else ""
     lines = split_lines(text.removeprefix(MARK))
+    check_lines(path, lines, max_line)
     check_not_empty(path, lines)
     known = _guess(path, lines) if format == "auto" else format
     if known == "conllu":
@@ -100,8 +109,19 @@ def read_tagged(
         examples, layout = read_tagged_jsonl(path, lines, key, need_tags)
     if not examples:
         raise DataError(f"{place(path)} holds no words, read as {known}")
+    if known == "conll" and need_tags:
+        check_blank_lines(path, examples)
     scheme = detect(example.tags for example in examples if example.tags)
     return TaggedFile([_inner(e, scheme) for e in examples], known, scheme, layout, mark)
+
+
+def check_blank_lines(path: str | Path, examples: Sequence[Tagged]) -> None:
+    """Refuses one sentence of very many words: the blank lines after sentences are missing."""
+    if len(examples) == 1 and len(examples[0].words) > LONGEST_ALONE:
+        raise DataError(
+            f"{examples[0].where}: 1 sentence of {len(examples[0].words):,} words found in all of "
+            f"{place(path)}: put a blank line after each sentence"
+        )
 
 
 def _unless_default(column: str) -> str | None:

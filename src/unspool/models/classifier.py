@@ -272,6 +272,6 @@ def number(example: Labelled) -> float:
         return value
     except ValueError:
         raise ValueError(
-            f"{example.where}: a number is expected, not {example.label!r}; for classes set "
-            "model.target=label"
+            f"{example.where}: a number is expected, not {(example.label or '')[:40]!r}; for "
+            "classes set model.target=label"
         ) from None

@@ -23,6 +23,11 @@ class Codec(ABC):
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Where each token of the text begins and ends, counted in characters."""
 
+    def beginning(self, text: str, symbols: int) -> str:
+        """The text up to the end of its first `symbols` tokens; at least one."""
+        spans = self.spans(text)
+        return text[: spans[symbols - 1][1]] if symbols < len(spans) else text
+
     @abstractmethod
     def tokens(self, text: str) -> list[str]:
         """The tokens of the text, as the vocabulary spells them."""

@@ -12,6 +12,7 @@ import torch
 from unspool.data.builtin import PREFIX
 from unspool.train.checkpoint import Checkpoints, DamagedFile, read_packed
 from unspool.train.fit import CHECKPOINTS, Fitted, fit
+from unspool.train.lengths import check_memory, limited
 from unspool.train.lock import locked
 from unspool.train.log import Reporter
 from unspool.train.plain_file import is_plain
@@ -94,8 +95,18 @@ def _train(config: Config, out: Path, start: str | Path | None, report: Reporter
     model = on_device(model, config.train.device)
     config = replace(config, model=model.settings, data=lasting(config.data))
     data = {"examples": fingerprint(examples), "dev": fingerprint(dev)}
+    examples, dev = within_limits(task, config, model, (examples, dev), report)
     begin(model, config, data, dev, out)
-    return _fit(task, config, model, (examples, dev), out, report)
+    return _fit(task, config, model, (examples, dev), data, out, report)
+
+
+def within_limits(
+    task: Task, config: Config, model: Any, data: tuple[list[Any], list[Any]], report: Reporter
+) -> tuple[list[Any], list[Any]]:
+    """The examples without those that are too long; those that are left must fit in memory."""
+    examples, dev = (limited(task, model, some, config, report) for some in data)
+    check_memory(task, model, examples, dev, config, report)
+    return examples, dev
 
 
 def lasting(data: Any) -> Any:
@@ -128,7 +139,8 @@ def _resume(config: Config, out: Path, report: Reporter) -> Fitted:
     task = find_task(config.task)
     examples, dev = read_data(task, config, report)
     named = ", ".join(filter(None, (config.data.train, config.data.dev)))
-    if data != {"examples": fingerprint(examples), "dev": fingerprint(dev)}:
+    now = {"examples": fingerprint(examples), "dev": fingerprint(dev)}
+    if data != now:
         raise ValueError(
             f"the data of {out} ({named}) are not what they were "
             "when the run began; to train the model further on other data start a new run from "
@@ -149,7 +161,8 @@ def _resume(config: Config, out: Path, report: Reporter) -> Fitted:
         task.adapt(model, examples)
     take_weights(model, weights, path)
     model = on_device(model, config.train.device)
-    return _fit(task, config, model, (examples, dev), out, report, resume=checkpoint or {})
+    examples, dev = within_limits(task, config, model, (examples, dev), report)
+    return _fit(task, config, model, (examples, dev), now, out, report, resume=checkpoint or {})
 
 
 def _intact(read: Callable[[], Any], kept: Any, report: Reporter) -> Any:
@@ -177,18 +190,16 @@ def _fit(
     task: Task,
     config: Config,
     model: Any,
-    data: tuple[list[Any], list[Any]],
+    examples: tuple[list[Any], list[Any]],
+    data: dict[str, str],
     out: Path,
     report: Reporter,
     resume: dict[str, Any] | bool = False,
 ) -> Fitted:
-    examples, dev = data
-    batches = task.batches(model, examples, config)
+    train_on, dev = examples
+    batches = task.batches(model, train_on, config)
     beside = task.baseline(model, dev)
-    keep = {
-        "vocab": model.assets(),
-        "data": {"examples": fingerprint(examples), "dev": fingerprint(dev)},
-    }
+    keep = {"vocab": model.assets(), "data": data}
 
     def measure() -> dict[str, float]:
         return task.measure(model, dev, config.data) | beside
@@ -222,7 +233,11 @@ def read_data(task: Task, config: Config, report: Reporter) -> tuple[list[Any], 
         return file.examples, dev_file.examples
     train, dev = task.held_out(file.examples, config)
     if not train or not dev:
-        raise ValueError(f"{config.data.train}: too little to hold a tenth out: give dev data")
+        count = len(train) + len(dev)
+        raise ValueError(
+            f"{config.data.train}: {count:,} different example{'s are' if count != 1 else ' is'} "
+            "too little to hold a tenth out: add examples, or give some to measure by with --dev"
+        )
     repeats = len(file.examples) - len(train) - len(dev)
     note = f" ({repeats:,} repeats left out)" if repeats > 0 else ""
     if len(file.examples) > 1:

@@ -10,11 +10,11 @@ from unspool.data.split import split, unique
 from unspool.metrics import Confusion, accuracy, explained, macro_f1, micro_f1, root_mean_square
 from unspool.models.classifier import Classifier, ClassifierSettings, labels_of, number
 from unspool.train.settings import Training
-from unspool.train.tasks.task import Config, Given, Task
+from unspool.train.tasks.task import Config, DataSettings, Given, Task
 
 
 @dataclass(frozen=True)
-class ClassifyData:
+class ClassifyData(DataSettings):
     """Where the examples are."""
 
     train: Annotated[str, "A file, a folder with one file per class, or builtin:words."] = ""
@@ -42,7 +42,12 @@ class Classify(Task):
             return Given(builtin_for("classifier", path, config.train.seed), "classify")
         data = config.data
         return read_labelled(
-            path, format=data.format, text=data.text, label=data.label, need_labels=answers
+            path,
+            format=data.format,
+            text=data.text,
+            label=data.label,
+            need_labels=answers,
+            max_line=data.max_line,
         )
 
     def held_out(
@@ -55,6 +60,9 @@ class Classify(Task):
 
     def learn(self, config: Config, examples: Sequence[Labelled]) -> Classifier:
         return Classifier.learn(config.model, examples)
+
+    def length(self, model: Classifier, example: Labelled) -> int:
+        return len(model.codec.spans(example.text))
 
     def measure(
         self, model: Classifier, examples: Sequence[Labelled], data: Any = None

@@ -19,15 +19,16 @@ from unspool.models.ngram import KneserNey
 from unspool.text import END, START
 from unspool.train.fit import Data
 from unspool.train.settings import Training
-from unspool.train.tasks.task import Config, Given, Task
+from unspool.train.tasks.task import Config, DataSettings, Given, Task
 
 ORDERS = {"characters": 6, "subwords": 4, "words": 3}
 ROWS, STEPS, BUDGET = 16, 200, 10_000  # of batches when measuring
+SHORTEST = 20  # characters of a text: a tenth of it is held out
 ENOUGH = 2_000  # symbols in a row, so that its cold start is nothing beside it
 
 
 @dataclass(frozen=True)
-class LanguageModelData:
+class LanguageModelData(DataSettings):
     """Where the text is."""
 
     train: Annotated[str, "A text file (lines or labelled lines too), or builtin:python."] = ""
@@ -38,6 +39,7 @@ class LanguageModelData:
     steps: Annotated[int, "Steps of a stream that gradients go back through."] = 128
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.steps < 1:
             raise ValueError(f"data.steps is at least 1, not {self.steps}")
 
@@ -58,6 +60,8 @@ class Language(Task):
         if not settings.lines:
             if (data.format, data.text, data.label) != ("auto", "text", "label"):
                 raise ValueError("a format and columns are for lines: set model.lines=true too")
+            if data.max_length:
+                raise ValueError("--max-length is for lines: set model.lines=true too")
             text = read_text(path)
             if not text.strip():
                 raise DataError(f"{place(path)} is empty: there is no text to learn from")
@@ -68,6 +72,7 @@ class Language(Task):
             text=data.text,
             label=data.label,
             need_labels=answers and settings.classes,
+            max_line=data.max_line,
         )
 
     def held_out(
@@ -78,6 +83,12 @@ class Language(Task):
             train, dev = split(unique(examples), (0.9, 0.1), seed=config.train.seed)
             return train, dev
         (whole,) = examples
+        if len(whole.text) < SHORTEST:
+            count = f"{len(whole.text)} character{'s' * (len(whole.text) != 1)}"
+            raise DataError(
+                f"{whole.where}: a text of {count} is too short: at least {SHORTEST} are needed to "
+                "learn from and to hold a tenth out"
+            )
         cut = int(0.9 * len(whole.text))
         parts = (whole.text[:cut], whole.text[cut:])
         train, dev = ([Labelled(part, None, whole.where)] for part in parts)
@@ -115,6 +126,10 @@ class Language(Task):
             total, count, state = total + loss.total.item(), count + loss.count, loss.carried
         characters = sum(len(example.text) for example in examples)
         return _scores(total, count, characters)
+
+    def length(self, model: LanguageModel, example: Labelled) -> int:
+        """Of a line; a stream is read in pieces, whatever its length."""
+        return len(model.codec.spans(example.text)) if model.settings.lines else 0
 
     def measure_lines(self, model: LanguageModel, examples: Sequence[Labelled]) -> dict[str, float]:
         totals, counts = [0.0, 0.0], [0, 0]

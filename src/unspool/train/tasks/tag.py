@@ -1,7 +1,7 @@
 """Sequence labelling: words, and a tag for each."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from unspool.data.builtin import PREFIX, builtin_for
@@ -12,11 +12,11 @@ from unspool.metrics import Confusion, accuracy, span_scores
 from unspool.models.language_model import LanguageModel
 from unspool.models.tagger import Tagger, TaggerSettings
 from unspool.train.settings import Training
-from unspool.train.tasks.task import Config, Given, Task
+from unspool.train.tasks.task import Config, DataSettings, Given, Task
 
 
 @dataclass(frozen=True)
-class TagData:
+class TagData(DataSettings):
     """Where the sentences are."""
 
     train: Annotated[str, "A file (CoNLL-U, CoNLL columns, JSONL), or builtin:grammar."] = ""
@@ -38,7 +38,13 @@ class Tag(Task):
         if path.startswith(PREFIX):
             return Given(builtin_for("tagger", path, config.train.seed), "tag")
         data = config.data
-        return read_tagged(path, format=data.format, column=data.column, need_tags=answers)
+        return read_tagged(
+            path,
+            format=data.format,
+            column=data.column,
+            need_tags=answers,
+            max_line=data.max_line,
+        )
 
     def held_out(
         self, examples: Sequence[Tagged], config: Config
@@ -66,6 +72,13 @@ class Tag(Task):
                         f"{example.where}: the training data mark spans (B-X, I-X, O), and {tag!r} "
                         "is no such tag"
                     )
+
+    def length(self, model: Tagger, example: Tagged) -> int:
+        return len(example.words)
+
+    def cut(self, model: Tagger, example: Tagged, symbols: int) -> Tagged:
+        tags = None if example.tags is None else example.tags[:symbols]
+        return replace(example, words=example.words[:symbols], tags=tags)
 
     def measure(
         self, model: Tagger, examples: Sequence[Tagged], data: Any = None

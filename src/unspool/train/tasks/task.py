@@ -1,13 +1,35 @@
 """What a task is: all that differs between training a classifier, a tagger, a language model."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal
 
 from unspool.data.batches import Bucketed
+from unspool.data.files import MAX_LINE
 from unspool.models.model import Model
 from unspool.train.fit import Data
 from unspool.train.settings import Training
+
+
+@dataclass(frozen=True)
+class DataSettings:
+    """Settings of the data that every task has."""
+
+    train: str = ""
+    dev: str = ""
+    max_line: Annotated[int, "Characters of the longest line that is read; 0: any."] = MAX_LINE
+    max_length: Annotated[int, "Symbols of the longest example; 0: any that fits in memory."] = 0
+    too_long: Annotated[
+        Literal["refuse", "cut", "drop"], "What becomes of examples beyond max-length."
+    ] = "refuse"
+
+    def __post_init__(self) -> None:
+        for name in ("max_line", "max_length"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"data.{name} is 0 (any) or more, not {getattr(self, name)}")
+        if self.too_long != "refuse" and not self.max_length:
+            raise ValueError(f"--too-long {self.too_long} needs --max-length: longer than what?")
 
 
 @dataclass(frozen=True)
@@ -68,6 +90,20 @@ class Task(ABC):
         lengths = [model.length(example) for example in examples]
         train = config.train
         return Bucketed(examples, lengths, model.collate, tokens=train.batch, seed=train.seed)
+
+    @abstractmethod
+    def length(self, model: Any, example: Any) -> int:
+        """The symbols of an example, by which it may be too long."""
+
+    mends: ClassVar[Sequence[str]] = ("--too-long cut", "--too-long drop")  # of long examples
+
+    def cut(self, model: Any, example: Any, symbols: int) -> Any:
+        """The example with its first `symbols` symbols alone."""
+        return replace(example, text=model.codec.beginning(example.text, symbols))
+
+    def batch(self, model: Any, examples: Sequence[Any]) -> Any:
+        """The batch of these examples."""
+        return model.collate(examples)
 
     @abstractmethod
     def measure(self, model: Any, examples: Any, data: Any = None) -> dict[str, float]:

@@ -15,11 +15,11 @@ from unspool.models.translator import Translator, TranslatorSettings, target_of
 from unspool.text import UNK
 from unspool.train.fit import Data
 from unspool.train.settings import Training
-from unspool.train.tasks.task import Config, Given, Task
+from unspool.train.tasks.task import Config, DataSettings, Given, Task
 
 
 @dataclass(frozen=True)
-class TranslateData:
+class TranslateData(DataSettings):
     """Where the pairs are."""
 
     train: Annotated[str, "A file of pairs (tsv, csv, jsonl), or builtin:dates."] = ""
@@ -37,6 +37,9 @@ class TranslateData:
     tokenize: Annotated[str, "sacreBLEU's tokenizer: 13a, none, intl, char, zh, ja-mecab …"] = "13a"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.too_long == "cut":
+            raise ValueError("half a pair is no translation: --too-long drop leaves it out")
         if self.target and not (self.source or self.train):
             raise ValueError(f"{self.target} has translations; where are the sources? --source")
         if self.tokenize != "13a":
@@ -76,6 +79,7 @@ class Translate(Task):
             target_path=beside if answers else "",
             format=data.format,
             need_targets=answers,
+            max_line=data.max_line,
             **names,
         )
 
@@ -105,6 +109,23 @@ class Translate(Task):
         lengths = [row.length for row in rows]
         train = config.train
         return Bucketed(rows, lengths, model.collate, tokens=train.batch, seed=train.seed)
+
+    mends = ("--too-long drop",)
+
+    def length(self, model: Translator, example: Pair) -> int:
+        """Of the longer side."""
+        return max(
+            len(model.source.spans(example.source)), len(model.target.spans(target_of(example)))
+        )
+
+    def cut(self, model: Translator, example: Pair, symbols: int) -> Pair:
+        """Both sides, to see what they cost; a cut pair is no translation."""
+        source = model.source.beginning(example.source, symbols)
+        target = model.target.beginning(target_of(example), symbols)
+        return replace(example, source=source, target=target)
+
+    def batch(self, model: Translator, examples: Sequence[Pair]) -> Any:
+        return model.collate([model.rows(pair) for pair in examples])
 
     def measure(
         self, model: Translator, examples: Sequence[Pair], data: Any = None
