@@ -86,7 +86,7 @@ print("ended", flush=True)
 """
 
 
-@pytest.mark.parametrize("question", ["quick", "slow"])
+@pytest.mark.parametrize("question", ["quick", "slow", "half"])
 def test_control_c_ends_it_at_once_and_quietly(question: str) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", CODE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -100,12 +100,14 @@ def test_control_c_ends_it_at_once_and_quietly(question: str) -> None:
             wire = socket.create_connection(("127.0.0.1", int(url.rstrip("/").split(":")[-1])))
             with wire:
                 head = f"POST /api/{question} HTTP/1.1\r\nHost: {url.split('/')[2]}\r\n"
-                head += "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
-                wire.sendall(head.encode())
+                head += "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n"
+                wire.sendall(head.encode() + (b"{" if question == "half" else b"{}"))
                 if question == "slow":
                     assert process.stdout.readline() == "asked\n"
-                else:
+                elif question == "quick":
                     assert b" 200 " in wire.recv(2**16)
+                else:
+                    assert request(url).status == 200  # so the other has begun to be read
                 process.send_signal(signal.SIGINT)
                 said, errors = process.communicate(timeout=HELD)
         finally:

@@ -1,4 +1,9 @@
-"""What the studio answers to the browser: the files of the page, and questions as JSON."""
+"""What the studio answers to the browser: the files of the page, and questions as JSON.
+
+A few questions are computed at once, each in a thread of its own; who asks how something stands
+has places of his own, and never waits for a long computation. A question whose client has gone
+away is dropped from the queue, or stops where it next calls `cancel.check`.
+"""
 
 import asyncio
 import hashlib
@@ -11,17 +16,22 @@ from typing import Any, Protocol
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from unspool.studio.cancel import Cancelled, cancelled_if, check
 from unspool.studio.guard import Guard, Guarded
 from unspool.studio.page import SCRIPT, STYLE, read_page
 from unspool.studio.params import UnknownQuestion
 from unspool.studio.plain import finite
+from unspool.studio.turns import Busy, Turns
 
 LIMIT = 2 * 2**20  # bytes of a question
+AT_ONCE, WAITING = 4, 32  # questions of a kind that are computed, and that wait
+LIGHT = ("run", "training", "race", "units")  # how something stands: the page asks time and again
+GONE = 499  # a status that nobody reads: the client has closed its connection
 
 
 class Desk(Protocol):
@@ -35,10 +45,16 @@ class Desk(Protocol):
 def make_app(desk: Desk, guard: Guard) -> ASGIApp:
     """The page and the answers, behind the guard."""
     page = read_page()
+    light, heavy = Turns(AT_ONCE, WAITING), Turns(AT_ONCE, WAITING)
 
     async def ask(request: Request) -> Response:
-        params, question = await _params(request), request.path_params["question"]
-        return await _in_a_thread(lambda: _reply(desk, question, params))
+        question = request.path_params["question"]
+        turns = light if question in LIGHT else heavy
+        try:
+            body = await _body(request)
+            return await _in_turn(turns, lambda: _reply(desk, question, body), request)
+        except asyncio.CancelledError:  # Ctrl-C; uvicorn would print it with its traceback
+            return _error(503, "the studio has ended")
 
     app = Starlette(
         routes=[
@@ -47,7 +63,7 @@ def make_app(desk: Desk, guard: Guard) -> ASGIApp:
             _file(f"/{STYLE}", page.style, "text/css"),
             Route("/api/{question}", ask, methods=["POST"]),
         ],
-        exception_handlers={HTTPException: _refused},
+        exception_handlers={HTTPException: _refused, Busy: _busy, ClientDisconnect: _left},
     )
     app.router.redirect_slashes = False
     return Guarded(app, guard)
@@ -67,23 +83,12 @@ def _file(path: str, text: str, kind: str) -> Route:
     return Route(path, send, methods=["GET"])
 
 
-async def _params(request: Request) -> dict[str, Any]:
-    """What was asked, from the body of the request."""
+async def _body(request: Request) -> bytes:
+    """The body of the request. It is read as JSON in its turn: that takes many times its memory."""
     # A page of another site can send forms and plain text unasked, but not this type.
     kind = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise HTTPException(415, f"a question is application/json, not {kind or 'without a type'}")
-    body = await _body(request)
-    try:
-        params = json.loads(body.decode(), parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise HTTPException(400, f"a question is JSON, and this is not: {error}") from error
-    if not isinstance(params, dict):
-        raise HTTPException(400, "a question is a JSON object: names and values in { }")
-    return params
-
-
-async def _body(request: Request) -> bytes:
     kept, size = bytearray(), 0
     async for part in request.stream():
         size += len(part)
@@ -96,21 +101,52 @@ async def _body(request: Request) -> bytes:
     return bytes(kept)
 
 
+def _params(body: bytes) -> dict[str, Any]:
+    """What was asked."""
+    try:
+        params = json.loads(body.decode(), parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"a question is JSON, and this is not: {error}") from error
+    if not isinstance(params, dict):
+        raise ValueError("a question is a JSON object: names and values in { }")
+    return params
+
+
 def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no number there")
 
 
-async def _in_a_thread(work: Callable[[], Response]) -> Response:
-    """So that nobody waits for a slow answer but who asked.
+async def _in_turn(turns: Turns, work: Callable[[], Response], request: Request) -> Response:
+    gone = asyncio.ensure_future(_gone(request))
+    try:
+        async with turns.turn(gone):
+            return await _in_a_thread(work, gone)
+    finally:
+        gone.cancel()
+
+
+async def _gone(request: Request) -> None:
+    """Waits until the client has closed its connection."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _in_a_thread(work: Callable[[], Response], gone: asyncio.Future[None]) -> Response:
+    """So that nobody waits for a slow answer but who asked; cancelled when `gone` is done.
+
+    It returns when the thread has ended, also a cancelled one, whose place is not free before.
 
     A daemon, which no pool offers: the process must be able to end before the answer is there.
     """
     future: Future[Response] = Future()
     future.set_running_or_notify_cancel()  # from here on it cannot be cancelled under the thread
+    unwanted = threading.Event()
+    gone.add_done_callback(lambda _: unwanted.set())
 
     def run() -> None:
         try:
-            future.set_result(work())
+            with cancelled_if(unwanted.is_set):
+                future.set_result(work())
         except BaseException as error:
             future.set_exception(error)
 
@@ -118,13 +154,16 @@ async def _in_a_thread(work: Callable[[], Response]) -> Response:
     return await asyncio.wrap_future(future)
 
 
-def _reply(desk: Desk, question: str, params: dict[str, Any]) -> Response:
+def _reply(desk: Desk, question: str, body: bytes) -> Response:
     try:
         try:
-            answer = desk.ask(question, params)
+            answer = desk.ask(question, _params(body))
         except ValueError as error:
             return _error(404 if isinstance(error, UnknownQuestion) else 400, str(error))
+        check()
         return _json(200, finite(answer))
+    except Cancelled:
+        return Response(status_code=GONE)
     except Exception:
         traceback.print_exc()
         return _error(
@@ -137,6 +176,14 @@ async def _refused(_: Request, error: Exception) -> Response:
     answer = _error(error.status_code, error.detail)
     answer.headers.update(error.headers or {})
     return answer
+
+
+async def _busy(_: Request, __: Exception) -> Response:
+    return _error(503, f"the studio is busy: {WAITING} questions wait already; try again soon")
+
+
+async def _left(_: Request, __: Exception) -> Response:
+    return Response(status_code=GONE)
 
 
 def _error(status: int, text: str) -> Response:

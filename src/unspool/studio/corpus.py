@@ -11,6 +11,7 @@ from torch import Tensor
 from unspool.inspect.properties import labels_of
 from unspool.inspect.reading import Reading, Span, spans_of
 from unspool.models import LanguageModel, Tagger
+from unspool.studio.cancel import check
 from unspool.studio.desk import Desk
 from unspool.studio.held_out import held_out
 
@@ -80,12 +81,14 @@ def _read(desk: Desk, kind: str) -> Corpus:
         texts = [_start("\n".join(texts), desk)]
     readings: list[Reading] = []
     for text in texts[:TEXTS]:
+        check()
         reading = desk.read(text, kind)
         readings += [reading] if reading.read.spans else []
         if Corpus(readings).size >= SYMBOLS:
             break
     if not readings or not readings[0].layers:
         raise ValueError("there is no held-out text, or no recurrent layer, to look at")
+    check()
     return Corpus(readings)
 
 

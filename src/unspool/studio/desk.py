@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from unspool.inspect.reading import Reading, read
+from unspool.studio.cancel import check
 from unspool.studio.jobs import Jobs
 from unspool.train.fit import WEIGHTS
 from unspool.train.plain_file import is_plain
@@ -15,6 +16,7 @@ from unspool.train.runs import load, load_config
 from unspool.train.tasks import Config
 
 SMALL, LARGE = 16, 4  # things that were worked out, and may be asked for again
+LOOK = 0.2  # seconds after which who waits for another looks whether he is still waited for
 
 T = TypeVar("T")
 
@@ -79,7 +81,10 @@ class Desk:
         with self._loading:
             version = self.version
             if self._model is None or self._model[0] != version:
-                self._model = (version, load(self.folder))
+                model = load(self.folder)
+                for part in model.modules():  # so that a search over many steps can be cancelled
+                    part.register_forward_pre_hook(lambda *_: check())
+                self._model = (version, model)
             return self._model[1]
 
     def keep(self, key: Hashable, make: Callable[[], T], large: bool = False) -> T:
@@ -94,11 +99,16 @@ class Desk:
             kept.move_to_end(full)
             while len(kept) > most:
                 kept.popitem(last=False)
-        with slot.lock:
+        while not slot.lock.acquire(timeout=LOOK):
+            check()
+        try:
             if not slot.made:
+                check()
                 slot.value = make()
                 slot.made = True
             return slot.value
+        finally:
+            slot.lock.release()
 
     def read(self, text: str, kind: str = "", gradients: bool = False) -> Reading:
         """The text as the model reads it."""

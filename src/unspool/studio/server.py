@@ -12,6 +12,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from unspool.studio.app import Desk, make_app
+from unspool.studio.connection import CONNECTIONS, IDLE_SECONDS, Connection
 from unspool.studio.guard import make_guard
 
 HOST, PORT = "127.0.0.1", 8765
@@ -79,9 +80,11 @@ def running(app: ASGIApp, listening: socket.socket) -> Iterator[threading.Thread
     """A server in a thread beside the block."""
     config = uvicorn.Config(
         app,
-        http="h11",
+        http=Connection,
         loop="asyncio",
         ws="none",
+        backlog=CONNECTIONS,  # asyncio takes so many at once: each needs a file descriptor
+        timeout_keep_alive=IDLE_SECONDS,
         lifespan="off",
         log_config=None,  # so warnings and errors go to stderr, and the rest nowhere
         access_log=False,

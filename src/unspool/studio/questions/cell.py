@@ -10,6 +10,7 @@ from unspool.equations.explain import Explanation, explain_sections
 from unspool.equations.printing import ascii_line
 from unspool.inspect.graph import Graph, unrolled
 from unspool.lab.memory import FirstSymbol
+from unspool.studio.cancel import check
 from unspool.studio.desk import Desk
 from unspool.studio.jobs import Job
 from unspool.studio.params import CELLS, EQUATIONS, Params, kind_of_cell, several, text, whole
@@ -26,9 +27,9 @@ def cell(desk: Desk, params: Params) -> dict[str, Any]:
     }
     try:
         kind = kind_of_cell(given)
-        return explained(kind, sizes) | {
-            "flow": flow_of(given, {"steps": 128, "hidden_size": sizes["hidden"]})
-        }
+        check()
+        derived = explained(kind, sizes)
+        return derived | {"flow": flow_of(given, {"steps": 128, "hidden_size": sizes["hidden"]})}
     except EquationError as error:
         span = error.span or (-1, -1, -1)
         return NOTHING | {"equations": given, "error": _problem(error, error.hint, *span)}
@@ -136,10 +137,12 @@ def run_race(
             shown[at]["error"] = str(error)
     for _ in range(updates):
         for at, learner in learners.items():
+            check()
             learner.update()
             shown[at] = shown[at] | {"losses": list(learner.losses)}
         job.shown = list(shown)
     for at, learner in learners.items():
+        check()
         shown[at] = shown[at] | {"accuracy": learner.test().accuracy}
     return shown
 

@@ -9,6 +9,7 @@ from unspool.inspect.cliff import Descent
 from unspool.inspect.cliff import cliff as descend_both
 from unspool.inspect.flow import Flow, gradient_flow
 from unspool.inspect.relu import random_relu
+from unspool.studio.cancel import check
 from unspool.studio.desk import Desk
 from unspool.studio.params import CELLS, Params, kind_of_cell, number, several, whole
 from unspool.studio.plain import plain
@@ -38,6 +39,7 @@ def how_to_flow(params: Params) -> dict[str, Any]:
 
 def flow_of(which: str, how: dict[str, Any]) -> dict[str, Any]:
     """`keep` is the bias that gates start with which keep the old state; None: the cell's own."""
+    check()
     keep = how.get("keep")
     how = {name: value for name, value in how.items() if name != "keep"}
     try:
@@ -120,6 +122,7 @@ def relu(desk: Desk, params: Params) -> dict[str, Any]:
     seed = whole(params, "seed", 0, 0, 10**6)
     runs = []
     for factor in SCALES:
+        check()
         scale = factor * (2 / hidden) ** 0.5
         found = random_relu(steps=steps, hidden=hidden, scale=scale, seed=seed)
         norms = {"forward": found.forward_norms, "backward": found.gradient_norms}

@@ -8,6 +8,7 @@ from unspool.inspect.properties import PROPERTIES, labels_of
 from unspool.inspect.reading import spans_of
 from unspool.inspect.units import Found, search
 from unspool.models import Translator
+from unspool.studio.cancel import check
 from unspool.studio.corpus import Corpus, corpus
 from unspool.studio.desk import Desk
 from unspool.studio.jobs import Job
@@ -33,6 +34,7 @@ def look(desk: Desk, kind: str, job: Job) -> dict[str, Any]:
     so_far = {"units": [], "skipped": [], "excerpt": "", "symbols": held.size}
 
     def progress(done: float) -> None:
+        check()
         job.shown = {"progress": done} | so_far
 
     result = search(held.recorded(), labels, progress=progress)

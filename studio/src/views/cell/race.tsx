@@ -1,6 +1,6 @@
 /** A race: which cell learns first to name the first symbol of a long sequence. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Race, Run } from "../../answers";
 import { canonical, frozen, offers, useAnswer } from "../../ask";
 import { Lines } from "../../charts/lines";
@@ -26,6 +26,11 @@ export function RacePanel({ run, equations, broken }: { run: Run; equations: str
   const [started, setStarted] = useState<Asked | null>(null);
   const stored = offers<Asked>("race").find((asked) => asked.equations === equations) ?? null;
   const { answer, error, waiting } = useAnswer<Race>("race", frozen ? stored : started);
+  const done = answer?.done === true;
+  useEffect(() => {
+    // A race of an older draft is asked after no more, and so it stops; one that was run stays.
+    if (started && !done && started.equations !== equations) setStarted(null);
+  }, [started, done, equations]);
   const names = run.cells.map(({ name }) => name);
   const wanted: Asked = {
     equations,
