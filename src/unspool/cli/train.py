@@ -108,20 +108,21 @@ def start(
 
 
 def check_places(task: Task, data: Any, out: Path | None) -> None:
-    """Refuses missing data and a missing or impossible place for the run, all in one message."""
+    """Refuses missing data and a missing or impossible place for the run, all in one message.
+
+    Files that are not there alone are left to their reader, which knows more about them.
+    """
     problems = []
     if not data.train:
         problems.append(f"which data? unspool train {task.name} DATA --out RUN")
-    for name in FILES:
-        path = getattr(data, name, "")
-        if path not in ("", "-") and not path.startswith(PREFIX) and not os.path.exists(path):
-            problems.append(str(no_such(path)))
     if out is None:
         problems.append("where to? --out RUN names the folder that the run is left in")
     elif out.exists() and not out.is_dir():
         problems.append(f"{out} is a file: a run is left in a folder, so name another with --out")
     if problems:
-        raise ValueError("\n".join(dict.fromkeys(problems)))
+        paths = {getattr(data, name, "") for name in FILES} - {"", "-"}
+        missing = sorted(p for p in paths if not p.startswith(PREFIX) and not os.path.exists(p))
+        raise ValueError("\n".join([*(str(no_such(path)) for path in missing), *problems]))
 
 
 def go_on(run: Path, as_json: bool) -> None:
