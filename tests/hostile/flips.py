@@ -24,7 +24,12 @@ from tests.hostile.attack import Outcome, attack
 from tests.hostile.folders import edit
 from tests.studio import runs
 
-TASKS = {"lm": (runs.language, "score"), "classify": (runs.classifier, "predict")}
+TASKS = {
+    "lm": (runs.language, "score"),
+    "classify": (runs.classifier, "predict"),
+    "tag": (runs.tagger, "predict"),
+    "translate": (runs.translator, "translate"),
+}
 EDITABLE = ("config.yaml", "metrics.jsonl")
 
 

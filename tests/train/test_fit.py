@@ -246,7 +246,7 @@ def test_devices_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"train\.device is cpu, cuda or mps, not 'gpu'"):
         Training(device="gpu")
     if not torch.cuda.is_available():
-        with pytest.raises(ValueError, match=r"train\.device=cuda is not there: .*CUDA"):
+        with pytest.raises(ValueError, match=r"train\.device=cuda is not there: "):
             train(classify(tmp_path, device="cuda"), tmp_path / "run")
 
 

@@ -6,24 +6,37 @@ from itself. The file `last` names the newest and is written after it. Two are k
 damaged the one before it serves.
 """
 
+import contextlib
 import hashlib
 import json
 import math
 import os
 import re
+import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from unspool.machine import memory
 from unspool.train.durable import remove_unfinished, write_durably
-from unspool.train.plain_file import is_plain, open_plain, read_plain, real_folder
+from unspool.train.plain_file import (
+    check_not_sparse,
+    is_plain,
+    open_plain,
+    read_plain,
+    real_folder,
+)
+from unspool.train.plain_json import read_json
+from unspool.train.state import LARGEST, check_parts
 from unspool.train.tree import flatten, unflatten
 
 FORMAT = 2  # 1 had no checksum inside
 KEPT = 2
 POINTER = "last"
 UNSIGNED = "0" * 64  # stands where the checksum will
-LONGEST_HEADER = 100_000_000  # bytes, as in the safetensors library
+# Bytes of a header: of weights, which have little to say, and of checkpoints, which keep the run's
+# vocabularies in it.
+WEIGHTS_HEADER, CHECKPOINT_HEADER = 8 << 20, 64 << 20
 WIDTHS = {"F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2}
 WIDTHS |= {"I16": 2, "U16": 2, "I8": 1, "U8": 1, "BOOL": 1}
 Shapes = dict[str, tuple[int, ...]]
@@ -75,8 +88,10 @@ def _checksum_of(data: bytes, about: dict[str, Any]) -> str:
 def _about(data: bytes, path: Path) -> dict[str, Any]:
     """What is said of the tensors in the header."""
     try:
-        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-        about = json.loads(header["__metadata__"]["unspool"])
+        length = int.from_bytes(data[:8], "little")
+        weights = max(0, len(data) - length)
+        header = read_json(data[8 : 8 + length], weights)
+        about = read_json(header["__metadata__"]["unspool"].encode(), weights)
         known = about["format"], about["tree"]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise DamagedFile(f"{path} is damaged: no header of ours ({brief(error)})") from None
@@ -87,18 +102,22 @@ def _about(data: bytes, path: Path) -> dict[str, Any]:
     return about
 
 
-def read_shapes(path: Path) -> Shapes:
-    """The shape of every tensor in a file, from its header; the file's size must fit them."""
+def read_shapes(path: Path, longest: int = WEIGHTS_HEADER) -> Shapes:
+    """The shape of every tensor in a file, from its header of at most `longest` bytes; the file's
+    size must fit them."""
     with open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
         length = int.from_bytes(file.read(8), "little")
-        if not 2 <= length <= min(LONGEST_HEADER, size - 8):
+        if not 2 <= length <= min(longest, size - 8):
             raise DamagedFile(f"{path} is damaged: it has no header of tensors")
+        check_not_sparse(path, os.fstat(file.fileno()))
         raw = file.read(length)
     try:
-        header = json.loads(raw)
+        header = read_json(raw, size - length)
         header.pop("__metadata__", None)
         shapes = {name: tuple(map(int, about["shape"])) for name, about in header.items()}
+        if not all(0 <= size < LARGEST for shape in shapes.values() for size in shape):
+            raise ValueError("a size below 0, or too large")
         needed = sum(math.prod(shapes[name]) * WIDTHS[header[name]["dtype"]] for name in shapes)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise DamagedFile(f"{path} is damaged: no header of tensors ({brief(error)})") from None
@@ -123,8 +142,9 @@ def read_packed(path: Path) -> Any:
 class Checkpoints:
     """The checkpoints of one run, in a folder of their own."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    def __init__(self, folder: Path, check: Callable[[Any], None] = check_parts):
+        """`check` raises a ValueError for a value that no training would have written."""
+        self.folder, self.check = folder, check
 
     def write(self, step: int, value: Any) -> Path:
         real_folder(self.folder, make=True)
@@ -152,22 +172,30 @@ class Checkpoints:
         problems = []
         for path in self.paths():
             try:
-                return read_checkpoint(path), problems
+                return read_checkpoint(path, self.check), problems
             except DamagedFile as error:
                 problems.append(str(error))
-                path.rename(path.with_suffix(".damaged"))  # it must not stand among the two kept
+                set_aside(path)  # it must not stand among the two kept
         return None, problems
 
 
-def read_checkpoint(path: Path) -> Any:
+def set_aside(path: Path) -> None:
+    """Gives a damaged file a name that is not read; one that cannot be renamed stays."""
+    with contextlib.suppress(OSError):
+        path.rename(path.with_suffix(f".{secrets.token_hex(4)}.damaged"))
+
+
+def read_checkpoint(path: Path, check: Callable[[Any], None] = check_parts) -> Any:
     """The value of one checkpoint."""
-    read_shapes(path)
+    read_shapes(path, CHECKPOINT_HEADER)
     data = read_plain(path, path.stat().st_size)
     if not path.stem.endswith(_checksum(data)):
         raise DamagedFile(f"{path} is damaged: its bytes are not those that were written")
     value = unpack(data, path)
-    if not isinstance(value, dict):
-        raise DamagedFile(f"{path} is damaged: it holds no state of a training")
+    try:
+        check(value)
+    except ValueError as error:
+        raise DamagedFile(f"{path} is damaged: {error}") from None
     return value
 
 

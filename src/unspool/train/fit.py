@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,11 +22,20 @@ from torch import nn
 from unspool.cells.state import detach
 from unspool.models.model import Batch, Loss
 from unspool.train.average import Average, Weights, put, weights_of
-from unspool.train.checkpoint import Checkpoints, DamagedFile, pack, read_packed
+from unspool.train.checkpoint import Checkpoints, DamagedFile, brief, pack, read_packed
 from unspool.train.durable import write_durably
 from unspool.train.log import Log, Reporter, Update
 from unspool.train.optimise import clip_norm, clip_value, make_optimiser, rate, set_rate
 from unspool.train.settings import Training
+from unspool.train.state import (
+    Standing,
+    check_parts,
+    check_tensors,
+    machine,
+    optimiser_state,
+    random_state,
+    set_random_state,
+)
 from unspool.train.tree import moved
 
 LOWER_IS_BETTER = ("loss", "nats", "perplexity", "error")
@@ -50,25 +59,6 @@ class TrainingStopped(ValueError):
 
 class Interrupted(Exception):
     """The user stopped training; everything up to here is saved."""
-
-
-@dataclass
-class Standing:
-    """Where training stands, but for the tensors that learn."""
-
-    epoch: int = 0
-    batch: int = 0
-    step: int = 0
-    total: float = 0.0  # of the losses in this epoch
-    count: int = 0
-    best: float | None = None
-    scores: dict[str, float] = field(default_factory=dict)  # of the best epoch
-    best_epoch: int = -1
-    stalled: int = 0  # epochs since then
-    falls: int = 0
-    logged: int = 0  # bytes of metrics.jsonl
-    seconds: float = 0.0
-    carried: Any = None
 
 
 @dataclass(frozen=True)
@@ -313,39 +303,22 @@ class _Run:
 
     def restore(self, value: dict[str, Any]) -> None:
         """Takes over everything that a checkpoint remembers."""
-        for name, then in value["machine"].items():
-            if machine()[name] != then:
+        for name, now in machine().items():
+            then = value["machine"].get(name)
+            if then != now:
                 self.report.say(
-                    f"{name} was {then} and is {machine()[name]}: the run goes on, but its "
+                    f"{name} was {brief(then)} and is {now}: the run goes on, but its "
                     "numbers will differ in their last bits from those of an unbroken one"
                 )
+        check_parts(value)
+        check_tensors(value, self.model)
         device = self.parameters[0].device
         self.standing = Standing(**moved(value["standing"], device))
         self.model.load_state_dict(value["model"])
         self.best = moved(value["best"], device)
-        self.optimiser.load_state_dict(value["optimiser"])
+        self.optimiser.load_state_dict(optimiser_state(value["optimiser"], self.optimiser))
         self.average.restore(moved(value["average"], device))
         set_random_state(value["random"])
-
-
-def machine() -> dict[str, Any]:
-    """What the last bits depend on."""
-    return {
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
-        "instructions": torch.backends.cpu.get_cpu_capability(),
-    }
-
-
-def random_state() -> dict[str, Any]:
-    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-    return {"cpu": torch.get_rng_state(), "cuda": cuda}
-
-
-def set_random_state(state: dict[str, Any]) -> None:
-    torch.set_rng_state(state["cpu"])
-    if state["cuda"] and torch.cuda.is_available():
-        torch.cuda.set_rng_state_all(state["cuda"])
 
 
 def _not_finite(model: nn.Module, step: int, loss: float, speed: float) -> str:

@@ -24,6 +24,9 @@ FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | NO_FOLLOW
 NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 
 
+SPARSE = 64 << 20  # bytes of a file that may be sparse
+
+
 class NotPlain(ValueError):
     """A name that stands for something other than a plain file or a real folder."""
 
@@ -53,10 +56,32 @@ def is_plain(path: Path) -> bool:
 def read_plain(path: Path, limit: int) -> bytes:
     """The bytes of a plain file that has at most `limit` of them."""
     with open_plain(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > limit:
-            raise ValueError(f"{path} has {size:,} bytes; at most {limit:,} are expected there")
+        status = os.fstat(file.fileno())
+        if status.st_size > limit:
+            raise ValueError(
+                f"{path} has {status.st_size:,} bytes; at most {limit:,} are expected there"
+            )
+        check_not_sparse(path, status)
         return file.read()
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a plain file; 0 where there is none."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+
+def check_not_sparse(path: Path, status: os.stat_result) -> None:
+    """Refuses a large file that takes no room on the disk: mail and archives can hold one."""
+    blocks = getattr(status, "st_blocks", None)  # of 512 bytes; Windows does not say
+    if blocks is not None and status.st_size > SPARSE and blocks * 512 * 10 < status.st_size:
+        raise ValueError(
+            f"{path} has {status.st_size:,} bytes, and {blocks * 512:,} on the disk: it was not "
+            "copied in full"
+        )
 
 
 def real_folder(path: Path, *, make: bool = False) -> bool:
@@ -69,11 +94,13 @@ def real_folder(path: Path, *, make: bool = False) -> bool:
         return False
     if not stat.S_ISDIR(mode):
         kind = KINDS.get(stat.S_IFMT(mode), "a file")
-        raise NotPlain(f"{path} is {kind}, where a run has a folder of its own: remove it")
+        raise NotPlain(f"{path} is {kind}, where a run has a folder of its own: remove {kind}")
     return True
 
 
 def _check(path: Path, mode: int) -> None:
     if not stat.S_ISREG(mode):
         kind = KINDS.get(stat.S_IFMT(mode), "something else")
-        raise NotPlain(f"{path} is {kind}; the files of a run are plain files inside it: remove it")
+        raise NotPlain(
+            f"{path} is {kind}; the files of a run are plain files inside its folder: remove {kind}"
+        )

@@ -15,6 +15,7 @@ and nothing that is written in them makes us read a file elsewhere.
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,8 @@ from unspool.train.checkpoint import (
 from unspool.train.config import config_text, read_config
 from unspool.train.durable import write_durably
 from unspool.train.fit import CHECKPOINTS, WEIGHTS
-from unspool.train.plain_file import is_plain, read_plain, real_folder
+from unspool.train.plain_file import is_plain, read_plain, real_folder, size_of
+from unspool.train.plain_json import check_values, read_json
 from unspool.train.resolve import VERSION, config_plain, make_config
 from unspool.train.tasks import Config, find_task
 
@@ -43,6 +45,7 @@ CHECKSUMS = "checksums.json"
 START = f"{CHECKPOINTS}/start.safetensors"
 CELL = "cell"  # among the checksums: the equations
 LONGEST = 64 << 20  # bytes of a vocabulary
+FILES = 20  # that never change, at most
 FEW = 100  # layers, which are built at once
 SAMPLE = 300_000  # characters of held-out texts that are kept
 # What values of the wrong kind in a file may raise where they are used.
@@ -62,13 +65,39 @@ def begin(
         DATA: to_json(data),
         HELD_OUT: to_json(sample(held_out)),
     }
+    start = pack(model.state_dict())
+    for name, content in files.items():
+        if name.endswith(".json"):
+            check_readable(name, content, len(start))
     checksums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     checksums[CELL] = cell_checksum(config)
+    clear(out)
     for name, content in files.items():
         write_durably(out / name, content)
-    write_durably(out / START, pack(model.state_dict()))
+    write_durably(out / START, start)
     write_durably(out / CHECKSUMS, json.dumps(checksums, indent=0).encode())
     write_durably(out / CONFIG, config_text(config_plain(config)).encode())
+
+
+def check_readable(name: str, content: bytes, weights: int) -> None:
+    """Refuses a vocabulary that would be too large to be read again, before it is trained on."""
+    try:
+        if len(content) > LONGEST:
+            raise ValueError(f"it has {len(content):,} bytes; at most {LONGEST:,} are read")
+        check_values(content, weights)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} is too large to be kept ({error}): lower model.max_symbols or model.ngrams, "
+            "or raise model.min_count"
+        ) from None
+
+
+def clear(out: Path) -> None:
+    """Removes what an earlier training has left that never came to a checkpoint; its settings
+    first, so that they never stand beside the vocabularies of another one."""
+    (out / CONFIG).unlink(missing_ok=True)
+    for path in [*(out / VOCAB).glob("*.json"), *(out / VOCAB).glob("*.safetensors")]:
+        path.unlink()
 
 
 def to_json(value: Any) -> bytes:
@@ -96,7 +125,7 @@ def text_of(example: Any) -> str:
 
 def read_sample(out: Path) -> list[str]:
     """The held-out texts that the run has kept; [] if it has none."""
-    texts = read_json(out, HELD_OUT) if is_plain(out / HELD_OUT) else []
+    texts = read_value(out, HELD_OUT, checksums(out)) if is_plain(out / HELD_OUT) else []
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise DamagedFile(f"{out / HELD_OUT} is damaged: it is not a list of texts")
     return texts
@@ -147,53 +176,58 @@ def checksums(out: Path) -> dict[str, str] | None:
     if not is_plain(path):
         raise DamagedFile(f"{path} is missing: the folder was not copied in full")
     try:
-        found = json.loads(read_plain(path, 1 << 20))
-    except (ValueError, RecursionError) as error:
+        found = read_json(read_plain(path, 1 << 20))
+    except ValueError as error:
         raise DamagedFile(f"{path} is damaged: {brief(error)}") from None
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or len(found) > FILES:
         raise DamagedFile(f"{path} is damaged: it is not names with checksums")
     return found
 
 
-def read_checked(out: Path, name: str) -> bytes:
-    """A file of the run that never changes, held against its checksum."""
+def read_checked(out: Path, name: str, known: dict[str, str] | None) -> bytes:
+    """A file of the run that never changes, compared with its checksum among the known ones."""
     path = out / name
     if not is_plain(path):
         raise DamagedFile(f"{path} is missing: the folder was not copied in full")
     content = read_plain(path, LONGEST if path.suffix == ".json" else path.stat().st_size)
-    known = checksums(out)
     if known is not None and known.get(name) != hashlib.sha256(content).hexdigest():
         raise DamagedFile(f"{path} is damaged: its bytes are not those that {CHECKSUMS} has")
     return content
 
 
-def read_json(out: Path, name: str) -> Any:
+def read_value(out: Path, name: str, known: dict[str, str] | None) -> Any:
     """The value in a JSON file of the run that never changes."""
-    content = read_checked(out, name)
+    content = read_checked(out, name, known)
     try:
-        return json.loads(content.decode("utf-8", "surrogatepass"))
-    except (ValueError, RecursionError) as error:
+        return read_json(content, max(size_of(out / WEIGHTS), size_of(out / START)))
+    except ValueError as error:
         raise DamagedFile(f"{out / name} is damaged: {brief(error)}") from None
 
 
-def files_of(out: Path, ending: str) -> list[str]:
-    """The names of the vocabulary files with this ending."""
+def files_of(out: Path, ending: str, known: dict[str, str] | None) -> list[str]:
+    """The names of the vocabulary files with this ending: those that have a checksum. Runs of
+    version 1 have none; of them it is those that are there."""
     if not real_folder(out / VOCAB):
         raise DamagedFile(f"{out / VOCAB} is missing: the folder was not copied in full")
-    return sorted(f"{VOCAB}/{path.name}" for path in (out / VOCAB).glob(f"*{ending}"))
+    there = (f"{VOCAB}/{path.name}" for path in (out / VOCAB).iterdir())
+    names = re.compile(rf"{VOCAB}/[A-Za-z0-9_-]+{re.escape(ending)}")
+    return sorted(filter(names.fullmatch, there if known is None else known))[:FILES]
 
 
 def read_assets(out: Path) -> dict[str, Any]:
     """The vocabularies and labels of a run, by name."""
-    return {Path(name).stem: read_json(out, name) for name in files_of(out, ".json")}
+    known = checksums(out)
+    names = files_of(out, ".json", known)
+    return {Path(name).stem: read_value(out, name, known) for name in names}
 
 
 def read_extras(out: Path) -> dict[str, Any]:
     """What a model has counted beside its weights, such as n-grams, by name."""
     extras = {}
-    for name in files_of(out, ".safetensors"):
+    known = checksums(out)
+    for name in files_of(out, ".safetensors", known):
         read_shapes(out / name)
-        extras[Path(name).stem] = unpack(read_checked(out, name), out / name)
+        extras[Path(name).stem] = unpack(read_checked(out, name, known), out / name)
     return extras
 
 

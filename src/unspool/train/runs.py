@@ -23,16 +23,19 @@ from unspool.train.run_folder import (
     START,
     begin,
     build_model,
+    checksums,
     load,
     load_config,
     read_assets,
     read_extras,
-    read_json,
+    read_value,
     take_extras,
     take_weights,
+    to_json,
 )
 from unspool.train.tasks import Config, Task, find_task
 
+KEPT_VOCABULARY = 16 << 20  # bytes of vocabularies that every checkpoint has too
 FILES = ("train", "dev", "source", "target", "dev_target")  # settings that name files
 __all__ = [
     "CONFIG", "config_plain", "load", "load_config", "make_config", "read_data", "resume", "run",
@@ -134,7 +137,7 @@ def _resume(config: Config, out: Path, report: Reporter) -> Fitted:
     for problem in problems:
         report.say(f"{problem}; trying the one before it")
     kept = checkpoint.get("run", {}) if checkpoint else {}
-    data = _intact(lambda: read_json(out, DATA), kept.get("data"), report)
+    data = _intact(lambda: read_value(out, DATA, checksums(out)), kept.get("data"), report)
     assets = _intact(lambda: read_assets(out), kept.get("vocab"), report)
     task = find_task(config.task)
     examples, dev = read_data(task, config, report)
@@ -199,7 +202,9 @@ def _fit(
     train_on, dev = examples
     batches = task.batches(model, train_on, config)
     beside = task.baseline(model, dev)
-    keep = {"vocab": model.assets(), "data": data}
+    assets = model.assets()
+    small = len(to_json(assets)) <= KEPT_VOCABULARY
+    keep = {"data": data} | ({"vocab": assets} if small else {})
 
     def measure() -> dict[str, float]:
         return task.measure(model, dev, config.data) | beside
