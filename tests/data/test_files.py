@@ -91,3 +91,11 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 def test_the_ending_looks_through_gzip() -> None:
     names = ["a.tsv", "b.TSV.GZ", "x/y.c.tsv.gz", "-", "a.gz", "tsv"]
     assert [ending(name) for name in names] == [".tsv", ".tsv", ".tsv", "", "", ""]
+
+
+@pytest.mark.parametrize("zeros", [0, 1, 100, 2**20 - 40, 2**20, 3 * 2**20])
+def test_zeros_between_the_parts_of_a_gzip_file_lose_nothing(tmp_path: Path, zeros: int) -> None:
+    path = tmp_path / "padded.gz"
+    for fill in (zeros, max(0, zeros - len(gzip.compress(b"one\n")))):
+        path.write_bytes(gzip.compress(b"one\n") + bytes(fill) + gzip.compress(b"two\n") + bytes(9))
+        assert read_text(path) == "one\ntwo\n"

@@ -66,6 +66,7 @@ def forget() -> None:
     for program in (forward_program, backward_program, cache.temporary_folder):
         program.cache_clear()
     c_build._hanging.clear()
+    c_build._unusable.clear()
     say._said.clear()
 
 
@@ -215,6 +216,19 @@ def hangs_at_once(machine: Machine) -> None:
     machine.patch.setattr(c_build, "VERSION_TIMEOUT", 0.5)
 
 
+def prints_without_end(machine: Machine) -> None:
+    machine.compiler("yes")
+    machine.patch.setattr(c_build, "TIMEOUT", 0.5)
+
+
+def first_is_broken(machine: Machine) -> None:
+    """A `cc` that only says what to install, as on a Mac without its tools."""
+    path = machine.folder / "cc"
+    path.write_text("#!/bin/sh\nexit 1\n")
+    path.chmod(0o755)
+    machine.patch.setenv("PATH", f"{machine.folder}:{os.environ['PATH']}")
+
+
 def script(*lines: str) -> Callable[[Machine], None]:
     return lambda machine: machine.compiler(*lines)
 
@@ -255,6 +269,8 @@ CONDITIONS: dict[str, tuple[Callable[[Machine], None], str]] = {
     "it crashes": (script("kill -9 $$"), PLANNED),
     "it goes away": (script('rm "$0"; exit 1'), PLANNED),
     "it reads its input": (script(f'cat; exec {CC} "$@"'), KEPT),
+    "it prints without end": (prints_without_end, PLANNED),
+    "the first one is broken": (first_is_broken, KEPT),
     "it hangs": (hangs, PLANNED),
     "it hangs at once": (hangs_at_once, PLANNED),
 }  # fmt: skip
@@ -339,3 +355,10 @@ def test_triton_keeps_its_own_folder_where_it_can(machine: Machine) -> None:
     machine.patch.delenv("TRITON_CACHE_DIR", raising=False)
     triton_build._give_a_folder()
     assert "TRITON_CACHE_DIR" not in os.environ
+
+
+def test_a_kernel_that_would_compile_for_minutes_is_not_compiled(machine: Machine) -> None:
+    machine.patch.setattr(c_build, "LONGEST_SOURCE", 1000)
+    with pytest.warns(UserWarning, match="and over 1,000 take the compiler too long"):
+        run()
+    assert not list(machine.cache.glob("*.so"))

@@ -18,7 +18,7 @@ ALIASES = "a: &a [x, x]\nb: &b [*a, *a]\n" + "".join(
 TEXTS = {
     "aliases": (ALIASES, "aliases are not read"),
     "lists in lists": ("[" * 5000, "nested over 20 levels deep"),
-    "names in names": ("".join(f"{' ' * k}a:\n" for k in range(1000)), "nested over 20 levels"),
+    "names in names": ("".join(f"{' ' * k}a:\n" for k in range(300)), "nested over 20 levels"),
     "an object of Python": ("!!python/object/apply:os.system [touch stolen]\n", "cannot be read"),
     "a name twice": ("version: 2\nversion: 3\n", "version stands here a second time"),
     "a list": ("- 1\n- 2\n", "settings are names with values"),

@@ -40,7 +40,7 @@ def check_lasting(which: object) -> None:
     """Refuses anything but a built-in name or equations: settings that come from elsewhere must
     not make us read a file."""
     if not isinstance(which, str) or (which not in named() and "=" not in which):
-        raise ValueError(f"model.cell is a built-in name or equations, not {which!r}")
+        raise ValueError(f"model.cell is a built-in name or equations, not {str(which)[:80]!r}")
 
 
 def read_cell(path: Path) -> CellType:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import unspool
+from unspool.text.printable import message
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -24,11 +25,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8")  # data is, whatever the terminal's habit
-    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
+    warnings.formatwarning = lambda text, *_, **__: f"warning: {message(str(text))}\n"
     try:
         app()
     except (ValueError, OSError, ModuleNotFoundError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {message(str(error))}", file=sys.stderr)
         sys.exit(1)
 
 

@@ -11,6 +11,7 @@ import typer
 from unspool.cli.app import app
 from unspool.cli.use import Run
 from unspool.data.files import read_text
+from unspool.text.printable import message
 
 if TYPE_CHECKING:
     from unspool.studio.desk import Desk
@@ -78,6 +79,8 @@ def report(
 
     desk = open_desk(run, file, labels)
     path = out or run / "report.html"
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is no plain file: name one to write the report to")
     if png is not None and png.exists() and not png.is_dir():
         raise ValueError(f"--png is a folder to put pictures into, and {png} is a file")
     with working() as tell:
@@ -85,7 +88,7 @@ def report(
         pictures = [] if png is None else slides(path, written.views, png, tell=tell)
     print(f"The report is {path} ({path.stat().st_size / 1e6:.1f} MB): open it in a browser.")
     for note in written.notes:
-        print(note, file=sys.stderr)
+        print(message(note), file=sys.stderr)
     for picture in pictures:
         print(f"    {picture}")
 

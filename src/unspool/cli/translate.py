@@ -17,6 +17,7 @@ from unspool.data.pairs import ENDINGS
 from unspool.draw import alignment_text
 from unspool.models.search import Search, Translated, noisy_channel, translate
 from unspool.models.translator import Translator
+from unspool.text.printable import show
 from unspool.train import load
 from unspool.train.runs import load_config
 from unspool.train.tasks import find_task
@@ -84,7 +85,7 @@ def translate_command(
         if as_json:
             print(as_object(model, one, align))
         else:
-            print(as_text(model, one, f"{number}\t" if nbest > 1 else "", align))
+            show(as_text(model, one, f"{number}\t" if nbest > 1 else "", align))
 
 
 def as_text(model: Translator, found: Translated, number: str, align: bool) -> str:

@@ -15,6 +15,7 @@ from unspool.data.files import read_text
 from unspool.metrics import bits_per_character, perplexity
 from unspool.models.language_model import LanguageModel
 from unspool.models.speak import Score, Wish, generate, parts, score
+from unspool.text.printable import show
 from unspool.train import load
 from unspool.train.runs import load_config
 from unspool.train.tasks import Config, find_task
@@ -76,7 +77,7 @@ def evaluate(
     for name, value in scores.items():
         print(f"{name:<24} {value:.4f}")
     if details:
-        print(f"\n{details}")
+        show(f"\n{details}")
 
 
 @app.command()
@@ -107,7 +108,7 @@ def predict(
     if not hasattr(source, "fill"):
         raise ValueError("built-in data has no file to fill in: add --json")
     for line in source.fill(answers, [_shown(share) for share in shares] if scores else None):
-        print(line)
+        show(line)
 
 
 def _shown(scores: Any) -> Any:
@@ -138,7 +139,7 @@ def generate_command(
         print(json.dumps(texts, ensure_ascii=False))
         return
     for text in texts:
-        print(text)
+        show(text)
 
 
 @app.command(name="score")

@@ -90,7 +90,7 @@ def _broken(where: str, cells: list[str]) -> DataError:
         )
     return DataError(
         f"{where}: a line of CoNLL-U begins with a number, a range such as 3-4 or an empty node "
-        f"such as 5.1; got {cells[0]!r}"
+        f"such as 5.1; got {cells[0][:40]!r}"
     )
 
 

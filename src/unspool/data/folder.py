@@ -67,7 +67,7 @@ def _classes(folder: Path) -> dict[str, Path]:
             continue
         end = next((end for end in ENDINGS if path.name.endswith(end)), "")
         label = path.name.removesuffix(end)
-        if path.is_dir() or not end or not label:
+        if not path.is_file() or not end or not label:
             raise DataError(
                 f"{path}: each class is one file that ends in .txt or .txt.gz, with one text a "
                 "line: move anything else out of the folder"

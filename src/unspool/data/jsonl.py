@@ -133,7 +133,7 @@ def read_tagged_jsonl(
 
 def _needed(found: dict[str, Member], key: str, where: str) -> Member:
     if key not in found:
-        keys = ", ".join(map(repr, found)) or "nothing"
+        keys = ", ".join(repr(key[:40]) for key in [*found][:20]) or "nothing"
         raise DataError(f"{where}: the key {key!r} is missing; the object holds {keys}")
     return found[key]
 

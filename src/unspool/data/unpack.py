@@ -18,7 +18,9 @@ CHUNK = 1 << 20
 GZIP = b"\x1f\x8b"
 # Text shrinks to a tenth, tables of numbers to a fiftieth at the most.
 RATIO, SMALL = 200, 64 << 20  # small files may shrink to anything
-COPIES = 4  # of a file in memory while it is read: bytes, text, lines, examples
+# Memory while a file is read: its bytes, its text, its lines and its examples, which cost more than
+# their characters.
+COPIES, LINE = 4, 500
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 CSV = "save the table as CSV (UTF-8)"
 # How files begin that are no text.
@@ -46,7 +48,7 @@ def read_bytes(path: str | Path, max_line: int = 0) -> bytearray:
 
     Lines are checked here only so far that a file without line ends is not held in memory.
     """
-    kept, limit = bytearray(), memory() / COPIES
+    kept, limit = bytearray(), memory()
     line, length = 1, 0  # how long the line is that goes on
     for chunk in _chunks(path):
         if not kept:
@@ -65,10 +67,10 @@ def read_bytes(path: str | Path, max_line: int = 0) -> bytearray:
             line += chunk.count(b"\n")
             length = len(chunk) - chunk.rindex(b"\n") - 1
         kept += chunk
-        if len(kept) > limit:
+        if COPIES * len(kept) + LINE * line > limit:
             raise DataError(
-                f"{place(path)} holds more than {limit / 1e9:.1f} GB of text, too much for the "
-                f"{memory() / 1e9:.1f} GB of memory here: cut it into parts"
+                f"{place(path)} holds over {len(kept) / 1e9:.1f} GB of text in {line:,} lines, too "
+                f"much for the {limit / 1e9:.1f} GB of memory here: cut it into parts"
             )
     return kept
 
@@ -118,9 +120,13 @@ def _unpacked(path: str | Path, file: IO[bytes], packed: bytes) -> Iterator[byte
                 yield piece
             packed = member.unconsumed_tail
             if member.eof:
-                packed = (member.unused_data or file.read(CHUNK)).lstrip(b"\0")  # padding
-                if not packed:
-                    return
+                packed = member.unused_data.lstrip(b"\0")  # zeros may stand between members
+                while not packed:
+                    more = file.read(CHUNK)
+                    if not more:
+                        return
+                    taken += len(more)
+                    packed = more.lstrip(b"\0")
                 if not packed.startswith(GZIP[: len(packed)]):
                     raise DataError(
                         f"{place(path)}: the gzip file is damaged: something else follows its end"

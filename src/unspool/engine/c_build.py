@@ -18,7 +18,8 @@ import subprocess
 import tempfile
 from functools import lru_cache
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
+from typing import IO
 
 from unspool.engine.cache import temporary_folder, user_folder
 from unspool.engine.say import say_once_not_kept
@@ -29,6 +30,10 @@ FLAGS += os.environ.get("UNSPOOL_CFLAGS", "").split()  # for sanitizers and debu
 PRELUDE = Path(__file__).with_name("prelude.h")
 TIMEOUT = 180.0  # seconds for a kernel; the largest takes some ten on a busy machine
 VERSION_TIMEOUT = 20.0
+# Characters of a kernel, which compile in some ten seconds; the longest cell of the library has a
+# tenth of it.
+LONGEST_SOURCE = 1_000_000
+KEPT_OUTPUT = 1 << 16  # bytes of what a compiler prints
 
 
 class CannotBuild(Exception):
@@ -61,7 +66,10 @@ def _compiler() -> tuple[tuple[str, ...], str] | CannotBuild:
             path = shutil.which(program)
             if path is not None:
                 command = (path, *arguments)
-                return command, _run([*command, "--version"], VERSION_TIMEOUT)[1]
+                status, version = _run([*command, "--version"], VERSION_TIMEOUT)
+                if wanted or not status:  # a wrapper that CC names need not know --version
+                    return command, version
+                problem = f"{path} cannot be used as a C compiler (status {status}): {version}"
         except (OSError, ValueError, CannotBuild) as error:
             problem = f"{name} cannot be used as a C compiler: {error}"
         else:
@@ -108,15 +116,23 @@ def _load(source: str, real: str) -> ctypes.CDLL | CannotBuild:
         return error
 
 
+_unusable: list[str] = []  # why the user's cache cannot be used: it is not tried again
+
+
 def _load_or_build(source: str, real: str) -> ctypes.CDLL:
     """The library from the cache, or built: in the cache, or else in a folder of this process."""
+    if len(source) > LONGEST_SOURCE:
+        raise CannotBuild(
+            f"the kernel of this cell has {len(source):,} characters, and over {LONGEST_SOURCE:,} "
+            "take the compiler too long"
+        )
     command, version = compiler()
     defines = [f"-DREAL={real}", f"-DLAYER_NORM_EPS={LAYER_NORM_EPS!r}"]
     prelude = PRELUDE.read_text(encoding="utf-8")
     everything = "\0".join([source, prelude, *FLAGS, *defines, *command, version, processor()])
     key = hashlib.sha256(everything.encode("utf-8", "surrogateescape")).hexdigest()
-    problems: list[str] = []
-    for folder in (user_folder, temporary_folder):
+    problems = [*_unusable]
+    for folder in (temporary_folder,) if problems else (user_folder, temporary_folder):
         try:
             library = folder() / f"{key}.so"
             found = _kept(library) or _build([*command, *FLAGS, *defines], source, library)
@@ -126,6 +142,7 @@ def _load_or_build(source: str, real: str) -> ctypes.CDLL:
             problems.append(str(error))
         else:
             if problems:
+                _unusable[:] = problems[:1]
                 say_once_not_kept(problems[0].partition("\n")[0])
             return found
     raise CannotBuild(problems[-1])
@@ -185,8 +202,11 @@ def _run(command: list[str], seconds: float) -> tuple[int, str]:
         stderr=subprocess.STDOUT,
         start_new_session=os.name != "nt",
     )
+    output = bytearray()
+    reader = Thread(target=_keep, args=(process.stdout, output), daemon=True)
+    reader.start()
     try:
-        output, _ = process.communicate(timeout=seconds)
+        process.wait(seconds)
     except BaseException as error:
         _kill(process)
         if not isinstance(error, subprocess.TimeoutExpired):
@@ -194,7 +214,15 @@ def _run(command: list[str], seconds: float) -> tuple[int, str]:
         with _hanging_lock:
             _hanging.add(command[0])
         raise Hangs(_too_long(command[0])) from None
+    reader.join(1.0)  # a program that it has left running may hold its output open
     return process.returncode, output.decode(errors="replace")
+
+
+def _keep(file: IO[bytes], kept: bytearray) -> None:
+    """Reads an output to its end and keeps the beginning of it."""
+    with contextlib.suppress(OSError, ValueError), file:  # it may be closed meanwhile
+        while chunk := os.read(file.fileno(), 1 << 16):
+            kept += chunk[: KEPT_OUTPUT - len(kept)]
 
 
 def _too_long(program: str) -> str:
@@ -208,6 +236,4 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
     else:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-    if process.stdout is not None:
-        process.stdout.close()
     process.wait()

@@ -82,6 +82,7 @@ def _in_a_file(source: str, name: str) -> Path:
 
 def _write(path: Path, source: str) -> None:
     """Under another name first: processes may write side by side."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".py", delete=False) as file:
-        file.write(source.encode())
-    os.replace(file.name, path)
+    with tempfile.TemporaryDirectory(dir=path.parent, ignore_cleanup_errors=True) as folder:
+        unfinished = Path(folder) / path.name
+        unfinished.write_bytes(source.encode())
+        os.replace(unfinished, path)

@@ -1,7 +1,7 @@
 """How large a cell's text may be. It may come from anybody: from a page, from a run in the mail.
 
-Within these limits, reading, deriving, planning and printing a cell takes seconds at most. They
-are far above any published cell.
+Within these limits, reading, deriving, planning and printing a cell takes seconds at most; its
+kernels have a limit of their own (`engine.c_build`). They are far above any published cell.
 """
 
 TEXT = 20_000  # characters

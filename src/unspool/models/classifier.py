@@ -137,9 +137,15 @@ class Classifier(Model):
 
     @classmethod
     def build(cls, settings: ClassifierSettings, assets: dict[str, Any]) -> Self:
-        grams = [tuple(gram) for gram in assets.get("ngrams", ())]
-        mean, spread = (number_in(value, "scale") for value in assets["scale"])
         codec = codec_from_json(assets["text"])
+        grams = [tuple(gram) for gram in assets.get("ngrams", ())]
+        known = range(len(codec.vocabulary))
+        if not all(0 < len(gram) <= settings.ngrams and all(map(known.__contains__, gram))
+                   for gram in grams):  # fmt: skip
+            raise ValueError(f"ngrams are runs of at most {settings.ngrams} known symbols")
+        mean, spread = (number_in(value, "scale") for value in assets["scale"])
+        if spread <= 0:
+            raise ValueError(f"scale is a mean and a spread above 0, not {spread}")
         return cls(settings, codec, texts_in(assets, "labels"), grams, (mean, spread))
 
     def forward(self, batch: TextBatch) -> Tensor:

@@ -25,7 +25,7 @@ from unspool.engine.masks import check_probability
 from unspool.layers import Recurrent
 from unspool.layers.drop import Drop
 from unspool.layers.embedding import Embedding
-from unspool.models.model import Loss, Model, texts_in
+from unspool.models.model import Loss, Model, settings_from, texts_in
 from unspool.models.ngram import KneserNey
 from unspool.models.stack import Stack, full, pad, run, with_vectors
 from unspool.text import END, START, Codec, codec_from_json, learn_codec
@@ -146,7 +146,13 @@ class LanguageModel(Model):
 
     @classmethod
     def build(cls, settings: LanguageModelSettings, assets: dict[str, Any]) -> Self:
-        return cls(settings, codec_from_json(assets["text"]), texts_in(assets, "classes"))
+        classes = texts_in(assets, "classes")
+        if bool(classes) != settings.classes:
+            raise ValueError(
+                "model.classes and the classes of the vocabulary do not go together: one of them "
+                "was changed"
+            )
+        return cls(settings, codec_from_json(assets["text"]), classes)
 
     def extras(self) -> dict[str, Any]:
         return {} if self.ngram is None else {"ngram": self.ngram.to_plain()}
@@ -162,7 +168,8 @@ class LanguageModel(Model):
     @classmethod
     def from_description(cls, described: dict[str, Any]) -> Self:
         check_lasting(described["settings"]["cell"])
-        return cls.build(LanguageModelSettings(**described["settings"]), described["assets"])
+        settings = settings_from(LanguageModelSettings, described["settings"])
+        return cls.build(settings, described["assets"])
 
     def inputs(self, ids: Tensor, classes: Tensor | None) -> Tensor:
         xs = self.embed(ids) * self.gain

@@ -4,10 +4,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
+
+S = TypeVar("S")
 
 
 @dataclass(frozen=True)
@@ -87,11 +89,25 @@ class Model(nn.Module, ABC):
         return next(self.parameters()).device
 
 
+def settings_from(kind: type[S], plain: Any) -> S:
+    """Settings that stand inside an asset; each value is of the type of its default."""
+    defaults = vars(kind())
+    for name, value in dict(plain).items():
+        if name not in defaults:
+            raise ValueError(f"there is no setting {name[:80]!r}")
+        wanted = type(defaults[name])
+        if type(value) is not wanted and not (wanted is float and type(value) is int):
+            raise ValueError(f"{name} is of the type {wanted.__name__}, and here it is not")
+    return kind(**plain)
+
+
 def texts_in(assets: dict[str, Any], name: str) -> list[str]:
     """The different texts of an asset; assets may come from somebody else, and be anything."""
     value = assets[name]
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ValueError(f"{name} is a list of texts, and here it is something else")
+    if any(0xD800 <= ord(letter) < 0xE000 for text in value for letter in text):
+        raise ValueError(f"{name} has half of a surrogate pair, which is no character")
     if len(set(value)) < len(value):
         raise ValueError(f"{name} has a text twice")
     return value

@@ -103,6 +103,9 @@ class Level:
         right = [(n,), (n + 1,), (histories + 1,)]
         if kinds != [np.int64, np.float64, np.float64] or shapes != right:
             raise ValueError(f"a table of {n:,} n-grams has arrays of {shapes} of {kinds}")
+        shares = all(((array >= 0) & (array <= 1)).all() for array in (self.own, self.rest))
+        if not shares or (np.diff(self.keys) <= 0).any():
+            raise ValueError(f"a table of {n:,} n-grams has no shares of probability in it")
 
 
 @dataclass(frozen=True)

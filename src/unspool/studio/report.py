@@ -22,7 +22,7 @@ from unspool.studio.params import CELLS
 from unspool.studio.plain import finite
 from unspool.studio.questions import ask
 from unspool.train.durable import write_durably
-from unspool.train.log import LONGEST, METRICS, odd_lines
+from unspool.train.log import LOG_BYTES, METRICS, odd_lines
 from unspool.train.plain_file import is_plain, read_plain
 
 
@@ -113,7 +113,7 @@ def questions(
 def damaged_log(desk: Desk) -> list[str]:
     """A note on the lines of the log that are not shown, if there are any."""
     path = desk.folder / METRICS
-    odd = odd_lines(read_plain(path, LONGEST)) if is_plain(path) else []
+    odd = odd_lines(read_plain(path, LOG_BYTES)) if is_plain(path) else []
     if not odd:
         return []
     shown = ", ".join(map(str, odd[:5])) + (", ..." if len(odd) > 5 else "")

@@ -13,7 +13,7 @@ from unspool.train.plain_file import read_plain
 from unspool.train.yaml_text import read_yaml
 
 C = TypeVar("C")
-LONGEST = 1 << 20  # bytes of a file of settings
+SETTINGS_BYTES = 64 << 10  # bytes of a file of settings
 LARGEST = 2**53  # of whole numbers: above it not every one is a float
 
 
@@ -72,7 +72,7 @@ def read_config(path: str | Path) -> dict[str, Any]:
     path = Path(path)
     if not path.exists():
         raise ValueError(f"{path}: no such file of settings")
-    data = read_plain(path.resolve(), LONGEST)
+    data = read_plain(path.resolve(), SETTINGS_BYTES)
     try:
         settings = read_yaml(data.decode("utf-8-sig"))
     except ValueError as error:

@@ -17,11 +17,11 @@ UPDATE, READING = 1.6, 1.0
 
 
 def limited(
-    task: Task, model: Any, examples: Sequence[Any], config: Config, report: Reporter
+    task: Task, model: Any, examples: Sequence[Any], config: Config, report: Reporter, what: str
 ) -> list[Any]:
     """The examples, of which none has more than `data.max_length` symbols (0: any number).
 
-    Longer ones are refused, cut or left out, as `data.too_long` says.
+    Longer ones are refused, cut or left out, as `data.too_long` says; `what` they are for is said.
     """
     most, how = config.data.max_length, config.data.too_long
     if not most:
@@ -43,8 +43,8 @@ def limited(
             kept.append(task.cut(model, example, most))
     if changed:
         done = "cut" if how == "cut" else "left out"
-        examples_are = "1 example is" if changed == 1 else f"{changed:,} examples are"
-        report.say(f"{examples_are} longer than {most:,} symbols, and {done}")
+        count = f"{changed:,} example{'s' * (changed > 1)} to {what}"
+        report.say(f"{count}: longer than {most:,} symbols, {done}")
     if not kept:
         raise ValueError(f"no example has at most {most:,} symbols: raise --max-length")
     return kept
@@ -86,7 +86,9 @@ def measured(task: Task, model: Any, example: Any) -> list[int]:
     training = model.training
     model.train()
     try:
-        with torch.random.fork_rng():  # training begins with the numbers that it would have had
+        devices = [model.device] if model.device.type == "cuda" else []
+        # training begins with the random numbers that it would have had
+        with torch.random.fork_rng(devices=devices):
             shorts = [task.cut(model, example, symbols) for symbols in TRIED]
             return [saved_bytes(model, task.batch(model, [short])) for short in shorts]
     finally:

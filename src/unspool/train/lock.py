@@ -8,6 +8,7 @@ from pathlib import Path
 from unspool.train.plain_file import FLAGS, is_plain
 
 LOCK = ".lock"
+TRIES = 100
 
 
 @contextmanager
@@ -29,19 +30,26 @@ def locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
 
 def _acquire(folder: Path, say: Callable[[str], None]) -> int:
     path = folder / LOCK
-    while True:
+    for _ in range(TRIES):
         is_plain(path)  # or says what it is
         handle = os.open(path, os.O_RDWR | os.O_CREAT | FLAGS, 0o666)
         try:
             _lock(handle, folder, say)
-            if os.path.exists(path) and os.path.samestat(os.fstat(handle), os.lstat(path)):
+            if os.name == "nt" or _is_there(path, handle):
                 return handle
         except BaseException:
             os.close(handle)
             raise
-        os.close(
-            handle
-        )  # whoever held it has ended, and removed this file since: try its successor
+        os.close(handle)  # its holder has ended and removed it meanwhile: try its successor
+    raise ValueError(f"{path} cannot be locked: it is another file each time")
+
+
+def _is_there(path: Path, handle: int) -> bool:
+    """Whether an open file still has its name."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.lstat(path))
+    except FileNotFoundError:
+        return False
 
 
 def _lock(handle: int, folder: Path, say: Callable[[str], None]) -> None:

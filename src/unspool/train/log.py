@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from unspool.text.printable import message
 from unspool.train.durable import write_durably
 from unspool.train.plain_file import is_plain, open_plain, read_plain, real_folder
+from unspool.train.state import is_count, is_number
 
 METRICS = "metrics.jsonl"
-LONGEST = 64 << 20  # bytes of a log that are read to be shown
+LOG_BYTES = 32 << 20  # bytes of a log that are read to be shown
+LONGEST_LINE = 4096  # bytes
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Lines(Reporter):
         self.tokens, self.first = 0, 0.0
 
     def say(self, text: str) -> None:
-        print(text, file=self.file, flush=True)
+        print(message(text), file=self.file, flush=True)
 
     def update(self, seen: Update) -> None:
         self.tokens += seen.tokens
@@ -103,9 +106,9 @@ class Bar(Reporter):
 
     def say(self, text: str) -> None:
         if hasattr(self, "bar"):
-            self.bar.console.print(text, highlight=False, markup=False)
+            self.bar.console.print(message(text), highlight=False, markup=False)
         else:
-            print(text, file=sys.stderr)
+            print(message(text), file=sys.stderr)
 
     def update(self, seen: Update) -> None:
         self.tokens += seen.tokens
@@ -199,7 +202,7 @@ class Log:
 def read_metrics(out: Path) -> list[dict[str, Any]]:
     """What a run has logged: steps have a "loss", epochs a "mean_loss" and "dev" scores."""
     path = out / METRICS
-    return parse_metrics(read_plain(path, LONGEST)) if is_plain(path) else []
+    return parse_metrics(read_plain(path, LOG_BYTES)) if is_plain(path) else []
 
 
 def parse_metrics(data: bytes) -> list[dict[str, Any]]:
@@ -225,29 +228,28 @@ def _parse(data: bytes) -> list[dict[str, Any] | None]:
     ]
 
 
-STEP = ("loss", "lr", "gradient_norm", "seconds")
+STEP = ("step", "epoch", "loss", "lr", "gradient_norm", "seconds")
+EPOCH = ("step", "epoch", "mean_loss", "dev", "best")
 
 
 def _metrics(text: bytes) -> dict[str, Any] | None:
-    """The numbers of one line, or None if it is none of a log."""
+    """What training writes of one line, or None if it writes no such line."""
     try:
-        line = json.loads(text)
+        line = json.loads(text) if len(text) <= LONGEST_LINE else None
     except (ValueError, RecursionError):
         return None
-    if not isinstance(line, dict) or not all(type(line.get(k)) is int for k in ("step", "epoch")):
+    if not isinstance(line, dict) or not (
+        is_count(line.get("step")) and is_count(line.get("epoch"))
+    ):
         return None
     if "mean_loss" in line:
-        scores = line.get("dev")
+        names, scores = EPOCH, line.get("dev")
         if not isinstance(scores, dict) or not isinstance(line.get("best"), bool):
             return None
         numbers = [line["mean_loss"], *scores.values()]
     else:
-        numbers = [line.get(name) for name in STEP]
-    return line if all(_is_number(value) for value in numbers) else None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, float) or (type(value) is int and abs(value) < 2**53)
+        names, numbers = STEP, [line.get(name) for name in STEP]
+    return {name: line[name] for name in names} if all(map(is_number, numbers)) else None
 
 
 def _open(path: Path, size: int) -> IO[bytes]:

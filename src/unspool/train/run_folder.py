@@ -44,7 +44,7 @@ CONFIG, VOCAB, DATA, HELD_OUT = "config.yaml", "vocab", "data.json", "held_out.j
 CHECKSUMS = "checksums.json"
 START = f"{CHECKPOINTS}/start.safetensors"
 CELL = "cell"  # among the checksums: the equations
-LONGEST = 64 << 20  # bytes of a vocabulary
+VOCABULARY_BYTES = 64 << 20  # bytes of a vocabulary
 FILES = 20  # that never change, at most
 FEW = 100  # layers, which are built at once
 SAMPLE = 300_000  # characters of held-out texts that are kept
@@ -82,8 +82,8 @@ def begin(
 def check_readable(name: str, content: bytes, weights: int) -> None:
     """Refuses a vocabulary that would be too large to be read again, before it is trained on."""
     try:
-        if len(content) > LONGEST:
-            raise ValueError(f"it has {len(content):,} bytes; at most {LONGEST:,} are read")
+        if len(content) > VOCABULARY_BYTES:
+            raise ValueError(f"{len(content):,} bytes; at most {VOCABULARY_BYTES:,} are read")
         check_values(content, weights)
     except ValueError as error:
         raise ValueError(
@@ -189,7 +189,7 @@ def read_checked(out: Path, name: str, known: dict[str, str] | None) -> bytes:
     path = out / name
     if not is_plain(path):
         raise DamagedFile(f"{path} is missing: the folder was not copied in full")
-    content = read_plain(path, LONGEST if path.suffix == ".json" else path.stat().st_size)
+    content = read_plain(path, VOCABULARY_BYTES if path.suffix == ".json" else path.stat().st_size)
     if known is not None and known.get(name) != hashlib.sha256(content).hexdigest():
         raise DamagedFile(f"{path} is damaged: its bytes are not those that {CHECKSUMS} has")
     return content

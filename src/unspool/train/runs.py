@@ -11,7 +11,7 @@ import torch
 
 from unspool.data.builtin import PREFIX
 from unspool.train.checkpoint import Checkpoints, DamagedFile, read_packed
-from unspool.train.fit import CHECKPOINTS, Fitted, fit
+from unspool.train.fit import CHECKPOINTS, WEIGHTS, Fitted, fit
 from unspool.train.lengths import check_memory, limited
 from unspool.train.lock import locked
 from unspool.train.log import Reporter
@@ -79,7 +79,8 @@ def train(
 
 
 def _train(config: Config, out: Path, start: str | Path | None, report: Reporter) -> Fitted:
-    if is_plain(out / CONFIG) and Checkpoints(out / CHECKPOINTS).paths():
+    trained = Checkpoints(out / CHECKPOINTS).paths() or os.path.lexists(out / WEIGHTS)
+    if is_plain(out / CONFIG) and trained:
         raise ValueError(f"{out} holds a run already: resume it, or choose another folder")
     task = find_task(config.task)
     torch.manual_seed(config.train.seed)
@@ -107,7 +108,10 @@ def within_limits(
     task: Task, config: Config, model: Any, data: tuple[list[Any], list[Any]], report: Reporter
 ) -> tuple[list[Any], list[Any]]:
     """The examples without those that are too long; those that are left must fit in memory."""
-    examples, dev = (limited(task, model, some, config, report) for some in data)
+    examples, dev = (
+        limited(task, model, some, config, report, what)
+        for some, what in zip(data, ("train on", "measure by"), strict=True)
+    )
     check_memory(task, model, examples, dev, config, report)
     return examples, dev
 

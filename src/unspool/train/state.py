@@ -66,10 +66,10 @@ def check_standing(value: Any) -> None:
     for name in ("epoch", "batch", "step", "count", "stalled", "falls", "logged"):
         _expect(is_count(value[name]), name)
     _expect(value["best_epoch"] == -1 or is_count(value["best_epoch"]), "best_epoch")
-    _expect(value["best"] is None or _is_number(value["best"]), "best")
-    _expect(_is_number(value["total"]) and _is_number(value["seconds"]), "total")
+    _expect(value["best"] is None or is_number(value["best"]), "best")
+    _expect(is_number(value["total"]) and is_number(value["seconds"]), "total")
     scores = value["scores"]
-    _expect(isinstance(scores, dict) and all(map(_is_number, scores.values())), "scores")
+    _expect(isinstance(scores, dict) and all(map(is_number, scores.values())), "scores")
     _expect(_is_nest(value["carried"]), "carried")
 
 
@@ -118,7 +118,7 @@ def is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < LARGEST
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     """nan and infinity too: a score may be."""
     return isinstance(value, float) or (type(value) is int and abs(value) < LARGEST)
 

@@ -3,6 +3,8 @@
 from typing import Any
 
 DEEPEST = 20
+LONGEST_NUMBER = 100  # characters
+NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 def read_yaml(text: str) -> Any:
@@ -26,6 +28,13 @@ def read_yaml(text: str) -> Any:
             node = super().compose_node(parent, index)
             self.depth -= 1
             return node
+
+        def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
+            tag = super().resolve(kind, value, implicit)
+            # 1:30 is no number here: read in base 60, a long one would take minutes
+            if tag in NUMBERS and (":" in value or len(value) > LONGEST_NUMBER):
+                return "tag:yaml.org,2002:str"
+            return tag
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             seen = set()

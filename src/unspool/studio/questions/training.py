@@ -5,7 +5,7 @@ from typing import Any
 
 from unspool.studio.desk import Desk
 from unspool.studio.params import Params, whole
-from unspool.train.log import LONGEST, METRICS, parse_metrics
+from unspool.train.log import LOG_BYTES, METRICS, parse_metrics
 from unspool.train.plain_file import is_plain, read_plain
 from unspool.train.run_folder import CONFIG
 from unspool.train.settings import Training
@@ -17,7 +17,7 @@ COLUMNS = ("step", "loss", "gradient_norm", "lr")
 def training(desk: Desk, params: Params) -> dict[str, Any]:
     since = whole(params, "since", 0, 0, 2**53)
     config, path = desk.config, desk.folder / METRICS
-    data = read_plain(path, LONGEST) if is_plain(path) else b""
+    data = read_plain(path, LOG_BYTES) if is_plain(path) else b""
     # A resumed run drops what came after its checkpoint: then everything is read anew.
     restarted = since > len(data) or data[since - 1 : since] not in (b"", b"\n")
     since = 0 if restarted else since
