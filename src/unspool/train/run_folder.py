@@ -71,7 +71,6 @@ def begin(
             check_readable(name, content, len(start))
     checksums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     checksums[CELL] = cell_checksum(config)
-    clear(out)
     for name, content in files.items():
         write_durably(out / name, content)
     write_durably(out / START, start)
@@ -90,14 +89,6 @@ def check_readable(name: str, content: bytes, weights: int) -> None:
             f"{name} is too large to be kept ({error}): lower model.max_symbols or model.ngrams, "
             "or raise model.min_count"
         ) from None
-
-
-def clear(out: Path) -> None:
-    """Removes what an earlier training has left that never came to a checkpoint; its settings
-    first, so that they never stand beside the vocabularies of another one."""
-    (out / CONFIG).unlink(missing_ok=True)
-    for path in [*(out / VOCAB).glob("*.json"), *(out / VOCAB).glob("*.safetensors")]:
-        path.unlink()
 
 
 def to_json(value: Any) -> bytes:
