@@ -58,15 +58,6 @@ def test_of_two_processes_one_is_refused_and_a_kill_frees_the_folder(tmp_path: P
     assert not (out / LOCK).exists()
 
 
-def test_of_two_that_begin_at_once_one_trains(tmp_path: Path) -> None:
-    settings, out = settings_of(tmp_path, epochs=5), tmp_path / "run"
-    both = [started(settings, out) for _ in range(2)]
-    said = [process.communicate(timeout=300)[0] for process in both]
-    assert sorted(process.returncode for process in both) == [0, 1], said
-    assert sum("another process is training" in text or "holds a run already" in text
-               for text in said) == 1  # fmt: skip
-
-
 def test_threads_are_refused_too(tmp_path: Path) -> None:
     with locked(tmp_path, print), pytest.raises(ValueError, match="another process is training"):
         train(classify(tmp_path), tmp_path)
