@@ -79,7 +79,7 @@ class Prediction:
 
     label: str
     scores: dict[str, float]
-    value: float = math.nan
+    value: float | None = None  # not nan: two equal answers are equal
 
 
 class Classifier(Model):

@@ -70,7 +70,8 @@ class Classify(Task):
         answers = model.predict([example.text for example in examples])
         said = [answer.label for answer in answers]
         if model.settings.target == "number":
-            gold, found = [number(e) for e in examples], [answer.value for answer in answers]
+            gold = [number(example) for example in examples]
+            found = [answer.value for answer in answers if answer.value is not None]  # all of them
             return {"error": root_mean_square(gold, found), "r_squared": explained(gold, found)}
         if model.settings.target == "labels":
             sets = [set(labels_of(e, "labels")) for e in examples]
