@@ -46,7 +46,7 @@ class Hangs(CannotBuild):
 
 @lru_cache(maxsize=1)
 def compiler() -> tuple[tuple[str, ...], str]:
-    """The command of the C compiler, and what it says of its version.
+    """The command of the C compiler, and the text of its version.
 
     It is what CC names, else the first of cc, gcc and clang. A refusal is remembered too.
     """

@@ -1,8 +1,8 @@
 """Where compiled kernels are kept: a private folder of the user's, or else one of this process.
 
-What lies in the folder is run, so nobody else may be able to write there. A home may be missing,
-read-only or mounted without the right to run anything; then a temporary folder takes its place,
-which is removed when the process ends.
+Libraries in the folder are loaded and run, so only this user may write there. A home may be missing,
+read-only or mounted noexec; then a temporary folder takes its place, which is removed when the
+process ends.
 """
 
 import atexit
@@ -47,7 +47,7 @@ def cache_root() -> Path:
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether the folder is this user's, and nobody else may write there."""
+    """Whether the folder belongs to this user, and only this user may write there."""
     if os.name == "nt":  # a home is private there, and has no such bits
         return True
     status = folder.stat()

@@ -31,7 +31,7 @@ from unspool.studio.turns import Busy, Turns
 LIMIT = 2 * 2**20  # bytes of a question
 AT_ONCE, WAITING = 4, 32  # questions of a kind that are computed, and that wait
 LIGHT = ("run", "training", "race", "units")  # how something stands: the page asks time and again
-GONE = 499  # a status that nobody reads: the client has closed its connection
+GONE = 499  # the status for a client that has closed its connection
 
 
 class Desk(Protocol):
