@@ -1,8 +1,8 @@
 """Where compiled kernels are kept: a private folder of the user's, or else one of this process.
 
-Libraries in the folder are loaded and run, so only this user may write there. A home may be missing,
-read-only or mounted noexec; then a temporary folder takes its place, which is removed when the
-process ends.
+Libraries in the folder are loaded and run, so only this user may write there. A home may be
+missing, read-only or mounted noexec; then a temporary folder takes its place, which is removed when
+the process ends.
 """
 
 import atexit
