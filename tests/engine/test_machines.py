@@ -327,7 +327,7 @@ def test_the_folder_of_a_process_is_removed_when_it_ends(tmp_path: Path) -> None
 def test_text_is_written_as_utf8_whatever_the_locale(tmp_path: Path) -> None:
     given = {"PATH": os.environ["PATH"], "XDG_CACHE_HOME": str(tmp_path)}
     given |= {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    file = tmp_path / "code.py"
+    file = tmp_path / "run_cell.py"
     file.write_text(CODE.replace("us.cells.JANET", 'us.cell("ĥ\' = tanh(Ŵ @ x + ĥ)")'), "utf-8")
     done = subprocess.run([sys.executable, file], env=given, capture_output=True, check=False)
     assert not done.returncode, done.stderr.decode()
