@@ -99,3 +99,11 @@ def test_zeros_between_the_parts_of_a_gzip_file_lose_nothing(tmp_path: Path, zer
     for fill in (zeros, max(0, zeros - len(gzip.compress(b"one\n")))):
         path.write_bytes(gzip.compress(b"one\n") + bytes(fill) + gzip.compress(b"two\n") + bytes(9))
         assert read_text(path) == "one\ntwo\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["PAR1\tgene", "BZh is a mark", "ARROW1", "%PDF", "SQLite format 3"]
+)
+def test_a_text_may_begin_as_the_name_of_a_format(tmp_path: Path, text: str) -> None:
+    (tmp_path / "text").write_text(text)
+    assert read_text(tmp_path / "text") == text

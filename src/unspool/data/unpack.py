@@ -23,16 +23,16 @@ RATIO, SMALL = 200, 64 << 20  # small files may shrink to anything
 COPIES, LINE = 4, 500
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 CSV = "save the table as CSV (UTF-8)"
-# How files begin that are no text.
+# How files begin that are no text; each mark is one that no text begins with.
 KINDS = {
     b"PK\x03\x04": f"a zip archive; Excel and LibreOffice write tables so (.xlsx, .ods): {CSV}",
     b"\xd0\xcf\x11\xe0": f"a file of an old Excel or Word (.xls, .doc): {CSV}",
-    b"%PDF": "a PDF: save its text as a plain text file",
-    b"{\\rtf": "a document in RTF: save it as a plain text file (UTF-8)",
-    b"PAR1": "a Parquet file: write it as JSONL or CSV",
-    b"ARROW1": "an Arrow file: write it as JSONL or CSV",
-    b"SQLite format 3": "an SQLite database: write the table as CSV",
-    b"BZh": "packed with bzip2: unpack it (bunzip2)",
+    b"%PDF-": "a PDF: save its text as a plain text file",
+    b"{\\rtf1": "a document in RTF: save it as a plain text file (UTF-8)",
+    b"PAR1\x15": "a Parquet file: write it as JSONL or CSV",
+    b"ARROW1\0": "an Arrow file: write it as JSONL or CSV",
+    b"SQLite format 3\0": "an SQLite database: write the table as CSV",
+    b"BZh91AY&SY": "packed with bzip2: unpack it (bunzip2)",
     b"\xfd7zXZ": "packed with xz: unpack it (unxz)",
     b"\x28\xb5\x2f\xfd": "packed with zstd: unpack it (unzstd)",
     b"7z\xbc\xaf": "packed with 7-Zip: unpack it",
@@ -67,7 +67,8 @@ def read_bytes(path: str | Path, max_line: int = 0) -> bytearray:
             line += chunk.count(b"\n")
             length = len(chunk) - chunk.rindex(b"\n") - 1
         kept += chunk
-        if COPIES * len(kept) + LINE * line > limit:
+        lines = line if max_line else 0  # a text that is not read by lines has no list of them
+        if COPIES * len(kept) + LINE * lines > limit:
             raise DataError(
                 f"{place(path)} holds over {len(kept) / 1e9:.1f} GB of text in {line:,} lines, too "
                 f"much for the {limit / 1e9:.1f} GB of memory here: cut it into parts"

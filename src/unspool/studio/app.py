@@ -132,7 +132,7 @@ async def _gone(request: Request) -> None:
 
 
 async def _in_a_thread(work: Callable[[], Response], gone: asyncio.Future[None]) -> Response:
-    """So that nobody waits for a slow answer but who asked; cancelled when `gone` is done.
+    """Runs `work` in a thread, so that it holds up no other request; `gone` cancels it when done.
 
     It returns when the thread has ended, also a cancelled one, whose place is not free before.
 

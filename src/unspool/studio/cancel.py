@@ -8,11 +8,11 @@ _unwanted: ContextVar[Callable[[], bool]] = ContextVar("unwanted", default=lambd
 
 
 class Cancelled(Exception):
-    """Nobody waits for the answer any more."""
+    """The answer is no longer wanted: its client has gone."""
 
 
 def check() -> None:
-    """Raises `Cancelled` if nobody waits for the answer any more."""
+    """Raises `Cancelled` if the answer is no longer wanted."""
     if _unwanted.get()():
         raise Cancelled
 

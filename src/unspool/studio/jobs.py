@@ -1,6 +1,6 @@
 """Work that takes longer than a question may: it goes on, and is asked after.
 
-Work that nobody asks after ends: it is forgotten, and begins anew when somebody asks again.
+A job that is no longer polled stops and is forgotten; the next poll begins it anew.
 """
 
 import math
@@ -28,7 +28,7 @@ class Job:
     done: bool = False
     error: str = ""
     ended: threading.Event = field(default_factory=threading.Event)
-    asked: float = field(default_factory=time.monotonic)  # when somebody last asked after it
+    asked: float = field(default_factory=time.monotonic)  # when it was last polled
 
     def unwanted(self) -> bool:
         return time.monotonic() - self.asked > UNASKED
