@@ -1,5 +1,7 @@
 """`us.nn` against `torch.nn`: outputs, states, all gradients, weights, packed sequences."""
 
+import copy
+import io
 import warnings
 from typing import Any
 
@@ -176,6 +178,9 @@ def test_positional_arguments_are_torchs() -> None:
         (lambda: us.nn.LSTM(4, 0), "hidden_size is a positive whole number, not 0"),
         (lambda: us.nn.LSTM(4, 5, 2, dropout=2.0), "dropout is a probability"),
         (lambda: us.nn.LSTM(4, 5)(torch.randn(4)), "got 1 dimensions"),
+        (lambda: us.nn.GRU(4, 5)(torch.randn(2, 3, 3, 4)), "several batch dimensions become one"),
+        (lambda: us.nn.LSTM(4, 5)(torch.randn(2, 3, 4), torch.zeros(2, 3, 5)), "tuple of two"),
+        (lambda: us.nn.GRU(4, 5)(torch.randn(2, 3, 4), [0]), r"a tensor, h_0; got \(int\)"),
         (lambda: us.nn.LSTM(4, 5)(torch.randn(2, 3, 5)), "xs has 5 features a step"),
         (lambda: us.nn.LSTM(4, 5)(torch.randn(2, 3, 4), (torch.zeros(1, 3, 5),)), "h_0, c_0"),
         (lambda: us.nn.GRU(4, 5)(torch.randn(2, 3, 4), torch.zeros(2, 3, 5)), r"\(1, batch, size"),
@@ -185,3 +190,177 @@ def test_positional_arguments_are_torchs() -> None:
 def test_what_is_refused(make: Any, message: str) -> None:
     with warnings.catch_warnings(), pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bias": "False"}, "bias is True or False, not 'False'"),
+        ({"batch_first": 1}, "batch_first is True or False, not 1"),
+        ({"bidirectional": None}, "bidirectional is True or False, not None"),
+        ({"num_layers": "2"}, "num_layers is a whole number, not '2'"),
+        ({"num_layers": 1.0}, r"num_layers is a whole number, not 1\.0"),
+        ({"hidden_size": 5.0}, r"hidden_size is a whole number, not 5\.0"),
+        ({"input_size": "4"}, "input_size is a whole number, not '4'"),
+    ],
+)
+def test_types_are_as_strict_as_torchs(kind: str, options: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        getattr(us.nn, kind)(**{"input_size": 4, "hidden_size": 5} | options)
+    if kind == "LSTM":
+        with pytest.raises(TypeError, match="proj_size is a whole number, not '2'"):
+            us.nn.LSTM(4, 5, proj_size="2")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"dropout is a probability between 0 and 1, not '0\.1'"):
+        getattr(us.nn, kind)(4, 5, 2, dropout="0.1")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda layer: layer(torch.randn(3, 2, 6)),
+        lambda layer: layer(torch.randn(3, 2, 4), torch.zeros(1, 3, 5)),
+        lambda layer: layer(torch.randn(3, 2, 4), torch.zeros(2, 2, 5)),
+        lambda layer: layer(torch.randn(3, 2, 4), torch.zeros(1, 2, 6)),
+        lambda layer: layer(torch.randn(3, 2, 4), torch.zeros(2, 5)),
+        lambda layer: layer(torch.randn(4)),
+    ],
+)
+def test_errors_are_caught_where_torchs_are(call: Any) -> None:
+    """RuntimeError or ValueError: whichever torch raises, and ours always ValueError."""
+    errors: list[Exception] = []
+    for layer in (nn.GRU(4, 5), us.nn.GRU(4, 5)):
+        with pytest.raises((RuntimeError, ValueError)) as caught:
+            call(layer)
+        errors.append(caught.value)
+    theirs, ours = errors
+    assert isinstance(ours, type(theirs))
+    assert isinstance(ours, ValueError)
+
+
+def test_no_steps_at_all_give_the_state_back() -> None:
+    """Where torch raises an error."""
+    h = torch.randn(1, 2, 5)
+    ys, last = us.nn.GRU(4, 5)(torch.randn(0, 2, 4), h)
+    assert ys.shape == (0, 2, 5)
+    assert last.equal(h)
+    with pytest.raises(RuntimeError, match="larger than 0"):
+        nn.GRU(4, 5)(torch.randn(0, 2, 4), h)
+
+
+# --- torch's own classes ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell"])
+def test_whoever_asks_for_torchs_class_finds_ours(kind: str) -> None:
+    ours = getattr(us.nn, kind)(4, 5)
+    assert isinstance(ours, getattr(nn, kind))
+    assert isinstance(ours, nn.RNNCellBase if "Cell" in kind else nn.RNNBase)
+    assert type(ours) is not getattr(nn, kind)
+
+
+def test_initialisers_find_the_layers() -> None:
+    model = nn.Sequential(us.nn.LSTM(4, 5), nn.Linear(5, 2))
+
+    def start(module: nn.Module) -> None:
+        if isinstance(module, nn.LSTM):
+            for name, weight in module.named_parameters():
+                if "weight_hh" in name:
+                    nn.init.orthogonal_(weight)
+
+    weight: Any = model.apply(start)[0].weight_hh_l0
+    torch.testing.assert_close(weight.T @ weight, torch.eye(5))
+
+
+@pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")
+def test_what_goes_by_the_exact_class_passes_ours_by() -> None:
+    """Dynamic quantisation looks for `type(module)`: it leaves our layers as they are."""
+    model = nn.Sequential(us.nn.LSTM(4, 5))
+    quantised = torch.ao.quantization.quantize_dynamic(model, {nn.LSTM}, dtype=torch.qint8)
+    assert type(quantised[0]) is us.nn.LSTM
+
+
+@every_kind
+def test_whole_modules_are_copied_and_saved(kind: str, options: dict[str, Any]) -> None:
+    _, layer = pair(kind, options)
+    xs = torch.randn(4, 4, 4, dtype=torch.float64)
+    file = io.BytesIO()
+    torch.save(layer, file)
+    file.seek(0)
+    for other in (copy.deepcopy(layer), torch.load(file, weights_only=False)):
+        close(other(xs), layer(xs))
+        assert not {id(p) for p in other.parameters()} & {id(p) for p in layer.parameters()}
+
+
+def test_weights_given_from_outside() -> None:
+    """torch.func.functional_call and parametrizations reach the engine."""
+    layer, xs = us.nn.LSTM(4, 5), torch.randn(3, 2, 4)
+    zeros = {name: torch.zeros_like(weight) for name, weight in layer.named_parameters()}
+    ys, _ = torch.func.functional_call(layer, zeros, (xs,))
+    assert not ys.any()
+    theirs = nn.LSTM(4, 5)
+    theirs.load_state_dict(layer.state_dict())
+    for one in (layer, theirs):
+        nn.utils.parametrizations.weight_norm(one, "weight_hh_l0")
+        with torch.no_grad():
+            one.parametrizations.weight_hh_l0.original0.mul_(2)  # type: ignore[union-attr]
+    torch.testing.assert_close(layer(xs)[0], theirs(xs)[0])
+
+
+# --- cells -----------------------------------------------------------------------------------
+
+CELLS: list[tuple[str, dict[str, Any]]] = [
+    ("RNNCell", {}),
+    ("RNNCell", {"nonlinearity": "relu", "bias": False}),
+    ("LSTMCell", {}),
+    ("LSTMCell", {"bias": False}),
+    ("GRUCell", {}),
+    ("GRUCell", {"bias": False}),
+]
+
+
+@pytest.mark.parametrize(("kind", "options"), CELLS, ids=lambda v: str(v))
+@pytest.mark.parametrize("batched", [True, False])
+@pytest.mark.parametrize("given", [True, False])
+def test_cells(kind: str, options: dict[str, Any], batched: bool, given: bool) -> None:
+    theirs, ours = pair(kind, options)
+    assert repr(ours) == repr(theirs)
+    close(list(ours.state_dict().values()), list(theirs.state_dict().values()))
+    rows = (3,) if batched else ()
+    x = torch.randn(*rows, 4, dtype=torch.float64)
+    state = [torch.randn(*rows, 5, dtype=torch.float64) for _ in range(1 + (kind == "LSTMCell"))]
+    results = []
+    for cell in (theirs, ours):
+        inputs = [copies(x)] + ([copies(tuple(state))] if given else [])
+        hx = () if not given else (inputs[1],) if len(state) > 1 else inputs[1]
+        last = cell(inputs[0], *hx)
+        loss = torch.stack(flat(last)).sin().sum()
+        grads = torch.autograd.grad(loss, [*flat(inputs), *cell.parameters()], allow_unused=True)
+        results.append((last, [g for g in grads if g is not None]))
+        assert isinstance(last, tuple) == (kind == "LSTMCell")
+    close(results[1], results[0])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: us.nn.GRUCell(4, 5)(torch.randn(2, 3, 4)), "got 3 dimensions"),
+        (lambda: us.nn.GRUCell(4, 5)(torch.randn(2, 3)), "xs has 3 features a step"),
+        (lambda: us.nn.GRUCell(4, 5)(torch.randn(2, 4), torch.zeros(3, 5)), "state h has shape"),
+        (lambda: us.nn.GRUCell(4, 5)(torch.randn(2, 4), torch.zeros(5)), r"h, of shape \(B, H\)"),
+        (lambda: us.nn.LSTMCell(4, 5)(torch.randn(4), torch.zeros(5)), r"\(h, c\), of shape \(H,"),
+    ],
+)
+def test_what_cells_refuse(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        call()
+    assert isinstance(caught.value, RuntimeError)
+
+
+def test_arguments_of_cells() -> None:
+    with pytest.raises(TypeError, match="bias is True or False, not 'no'"):
+        us.nn.GRUCell(4, 5, bias="no")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="'tanh' or 'relu', not 'gelu'"):
+        us.nn.RNNCell(4, 5, nonlinearity="gelu")
+    wide = us.nn.LSTMCell(4, 5, True, "cpu", torch.float64)
+    assert wide.weight_ih.dtype == torch.float64

@@ -11,7 +11,7 @@ from tests.conformance.table import IDS, TABLE, build, inputs
 from tests.engine.test_backends import same
 from unspool.engine import cpu
 from unspool.engine.c_spec import CannotPrint
-from unspool.engine.op import Given, unfold_op
+from unspool.engine.op import BETWEEN, Given, one_line, unfold_op
 
 every_cell = pytest.mark.parametrize(("kind", "sizes"), TABLE, ids=IDS)
 
@@ -67,9 +67,9 @@ def test_a_layer_is_one_graph_with_one_operator_a_layer() -> None:
 
 
 @pytest.mark.parametrize("training", [False, True])
-def test_torchs_own_layers(training: bool) -> None:
+def test_layers_like_torchs(training: bool) -> None:
     layer, xs = us.nn.LSTM(3, 4, num_layers=2, bidirectional=True), torch.randn(5, 2, 3)
-    with torch.set_grad_enabled(training):
+    with torch.set_grad_enabled(training), torch._dynamo.config.patch(allow_rnn=True):
         found, expected = compiled(layer)(xs), layer(xs)
     torch.testing.assert_close(found, expected)
 
@@ -120,8 +120,9 @@ def test_torchs_own_check_of_operators(training: bool) -> None:
     parameters: list[Tensor] = [*cell.parameters()]
     lengths = torch.tensor([4, 2])
     given = Given(
-        cell.equations.text, list(cell.sizes), list(cell.sizes.values()), xs, list(state),
-        list(cell.equations.parameters), parameters, lengths, [], [], [], [], ["r"], False, "auto",
+        one_line(cell.equations.text), BETWEEN.join(cell.sizes), list(cell.sizes.values()), xs,
+        list(state), BETWEEN.join(cell.equations.parameters), parameters, lengths, "", [], "", [],
+        "r", False, "auto",
     )  # fmt: skip
     # what is saved has gaps, whose bytes differ from run to run: torch's comparison of traced and
     # eager outputs is left to the tests above

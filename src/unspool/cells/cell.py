@@ -158,6 +158,9 @@ class Cell(nn.Module):
     def forward(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
         return self.step(x, state)
 
+    def __prepare_scriptable__(self) -> nn.Module:
+        raise RuntimeError("torch.jit.script cannot read equations; torch.jit.trace can")
+
     def extra_repr(self) -> str:
         sizes = ", ".join(f"{name}={size}" for name, size in self.sizes.items())
         return f"{self.kind.name}, {sizes}"

@@ -22,9 +22,8 @@ def only_reference(call: Call) -> bool:
     """What plans do not serve: torch.func, forward mode, Python cells, tensors of other kinds."""
     odd = not isinstance(call.cell, Bound) or call.xs.device.type not in ("cpu", "cuda")
     odd |= type(call.xs) not in (Tensor, nn.Parameter)
-    traced = torch._C._get_tracing_state() is not None  # torch.jit.trace
     learned = any(isinstance(mask, Tensor) and mask.requires_grad for mask in masks_of(call))
-    return odd or traced or learned or in_func() or forward_ad._current_level >= 0
+    return odd or learned or in_func() or forward_ad._current_level >= 0
 
 
 def masks_of(call: Call) -> list[Any]:
@@ -88,7 +87,7 @@ class _Unfold(torch.autograd.Function):
         if all(grad is None for grad in given):
             return (None,) * len(ctx.needs_input_grad)
         grads = whole(given, ctx.shapes)
-        if torch.is_grad_enabled():  # a backward pass that is itself differentiated
+        if torch.is_grad_enabled() or not all(map(is_one, grads)):
             return (None, None, *through_reference(ctx.call, tensors, grads))
         call = ctx.call.on(tensors)
         wants_x = ctx.needs_input_grad[2]
@@ -99,6 +98,11 @@ class _Unfold(torch.autograd.Function):
         wanted = zip(names, tensors, ctx.needs_input_grad[2:], strict=True)
         shares = (gradient_of(found, n, t) if needed else None for n, t, needed in wanted)
         return (None, None, *shares)
+
+
+def is_one(tensor: Tensor) -> bool:
+    """False inside a transform such as vmap, where what looks like a tensor stands for many."""
+    return bool(torch._C._has_storage(tensor))
 
 
 def whole(grads: Sequence[Tensor | None], shapes: Sequence[torch.Size]) -> list[Tensor]:
@@ -121,9 +125,15 @@ def gradient_of(found: dict[str, Tensor], name: str, tensor: Tensor) -> Tensor:
 def through_reference(
     call: Call, tensors: Sequence[Tensor], grads: Sequence[Tensor]
 ) -> list[Tensor | None]:
-    # views, so that the way from one input to another is not walked: that is torch's own to do
-    tensors = [tensor.view_as(tensor) if tensor.requires_grad else tensor for tensor in tensors]
-    ys, last, lines = unfold_reference(call.on(tensors))
+    """Gradients that are differentiated in turn, or many of them at once: by torch, step by step.
+
+    Gradients without a graph of their own are taken as such: `is_grads_batched` asks for these.
+    """
+    again = torch.is_grad_enabled()
+    with torch.enable_grad():
+        # views, so that the way from one input to another is not walked: that is torch's own to do
+        tensors = [tensor.view_as(tensor) if tensor.requires_grad else tensor for tensor in tensors]
+        ys, last, lines = unfold_reference(call.on(tensors))
     outputs = [ys, *last, *lines.values()]
     pairs = [(out, grad) for out, grad in zip(outputs, grads, strict=True) if out.requires_grad]
     inputs = [tensor for tensor in tensors if tensor.requires_grad]
@@ -131,7 +141,7 @@ def through_reference(
         [out for out, _ in pairs],
         inputs,
         [grad for _, grad in pairs],
-        create_graph=True,
+        create_graph=again,
         allow_unused=True,
     )
     by_input = iter(found)

@@ -10,7 +10,7 @@ from torch import Tensor
 from unspool.cells.cell import Bound
 from unspool.cells.state import make_state
 from unspool.engine import cuda
-from unspool.engine.autograd import fixed, gradient_of, in_words, through_reference, whole
+from unspool.engine.autograd import fixed, gradient_of, in_words, is_one, through_reference, whole
 from unspool.engine.call import Call, without_autocast
 from unspool.engine.saved import Saved
 
@@ -66,7 +66,7 @@ class _Both(torch.autograd.Function):
         kept = _halves(ctx.saved_tensors[first:second])
         given, needed = _halves(whole(grads, ctx.shapes)), _halves(ctx.needs_input_grad[1:])
         pairs = list(zip(ctx.calls, tensors, given, strict=True))
-        if torch.is_grad_enabled():  # a backward pass that is itself differentiated
+        if torch.is_grad_enabled() or not all(map(is_one, itertools.chain(*given))):
             found = [through_reference(*pair) for pair in pairs]
             return (None, *itertools.chain(*found))
         calls = [call.on(own) for call, own, _ in pairs]

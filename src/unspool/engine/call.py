@@ -15,6 +15,10 @@ from unspool.engine.masks import Masks, check_masks, masked_equations
 from unspool.equations.rewrite import drop_name, keep_name
 
 
+class CallError(ValueError, RuntimeError):
+    """Tensors do not fit a cell, or each other. torch's layers raise RuntimeError for it."""
+
+
 @runtime_checkable
 class PythonCell(Protocol):
     """A cell as an ordinary class: sizes, and one step in torch."""
@@ -68,13 +72,13 @@ def prepare(
     bound = bound_of(cell)
     if not isinstance(xs, Tensor) or xs.dim() != 3:
         found = f"a tensor of shape {tuple(xs.shape)}" if isinstance(xs, Tensor) else repr(type(xs))
-        raise ValueError(f"xs is a tensor of shape (T, B, I): steps, rows, features; got {found}")
+        raise CallError(f"xs is a tensor of shape (T, B, I): steps, rows, features; got {found}")
     xs = _same_kind(bound, xs)
     half = under_autocast(bound, xs.device.type)
     if half is not bound:
         bound, xs = half, xs.to(_dtype(half, xs))
     if isinstance(bound, Bound) and xs.shape[2] != bound.sizes["input"]:
-        raise ValueError(
+        raise CallError(
             f"xs has {xs.shape[2]} features a step, and the cell was built with input_size="
             f"{bound.sizes['input']}; xs has shape {tuple(xs.shape)}, expected (T, B, I)"
         )
@@ -117,18 +121,18 @@ def _same_kind(cell: Bound | PythonCell, xs: Tensor) -> Tensor:
     """
     weight = _weight(cell, xs)
     if xs.device != weight.device:
-        raise ValueError(f"xs is on {xs.device} and the cell on {weight.device}: move one of them")
+        raise CallError(f"xs is on {xs.device} and the cell on {weight.device}: move one of them")
     if isinstance(cell, Bound):
         for name, tensor in cell.tensors.items():
             if tensor.dtype != weight.dtype or tensor.device != weight.device:
-                raise ValueError(
+                raise CallError(
                     f"the parameters of a cell are of one kind: {name} is {tensor.dtype} on "
                     f"{tensor.device}, and another is {weight.dtype} on {weight.device}"
                 )
     if xs.dtype == weight.dtype or not (isinstance(cell, Bound) or xs.is_floating_point()):
         return xs
     if not (autocast_is_on(xs.device.type) and xs.is_floating_point()):
-        raise ValueError(
+        raise CallError(
             f"xs is {xs.dtype} and the cell's parameters are {weight.dtype}: "
             f"convert one, for example xs.to({weight.dtype})"
         )
@@ -180,15 +184,15 @@ def state_like(
         found = (
             f"{len(state)} values" if isinstance(state, Sequence) else f"a {type(state).__name__}"
         )
-        raise ValueError(f"the {what} is a tuple of {len(names)}: {expected}; got {found}")
+        raise CallError(f"the {what} is a tuple of {len(names)}: {expected}; got {found}")
     for (name, n), value in zip(sizes.items(), state, strict=True):
         if not isinstance(value, Tensor) or value.shape != (B, n):
             found = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
-            raise ValueError(f"{what} {name} has shape {found}; expected {expected}")
+            raise CallError(f"{what} {name} has shape {found}; expected {expected}")
         if value.device != xs.device:
-            raise ValueError(f"{what} {name} is on {value.device} and xs on {xs.device}: move one")
+            raise CallError(f"{what} {name} is on {value.device} and xs on {xs.device}: move one")
         if isinstance(cell, Bound) and value.dtype != dtype and not autocast_is_on(xs.device.type):
-            raise ValueError(f"{what} {name} is {value.dtype} and the cell is {dtype}: convert it")
+            raise CallError(f"{what} {name} is {value.dtype} and the cell is {dtype}: convert it")
     cast = isinstance(cell, Bound)
     return make_state(names, (value.to(dtype) if cast else value for value in state))
 
@@ -225,12 +229,12 @@ def _lengths(lengths: Tensor | Sequence[int] | None, xs: Tensor) -> Tensor | Non
         if not isinstance(lengths, Tensor):
             lengths = torch.as_tensor(lengths, device="cpu")
     except (TypeError, ValueError, RuntimeError):
-        raise ValueError(
+        raise CallError(
             f"lengths is {B} whole numbers, one for each row; got {lengths!r}"
         ) from None
     numbers = lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool
     if lengths.shape != (B,) or numbers:
-        raise ValueError(
+        raise CallError(
             f"lengths is one whole number for each of the {B} rows; got shape "
             f"{tuple(lengths.shape)} of {lengths.dtype}"
         )
@@ -240,7 +244,7 @@ def _lengths(lengths: Tensor | Sequence[int] | None, xs: Tensor) -> Tensor | Non
         and B
         and not (0 <= int(lengths.min()) <= int(lengths.max()) <= T)
     ):
-        raise ValueError(f"lengths lie between 0 and the {T} steps of xs; got {lengths.tolist()}")
+        raise CallError(f"lengths lie between 0 and the {T} steps of xs; got {lengths.tolist()}")
     return lengths.to(torch.int64)
 
 
@@ -252,9 +256,7 @@ def _record(cell: Bound | PythonCell, record: Sequence[str]) -> tuple[str, ...]:
     known = cell.equations.recordable if isinstance(cell, Bound) else tuple(cell.state_sizes)
     for name in record:
         if name not in known:
-            raise ValueError(
-                f"there is no line {name!r} to record; the cell has {', '.join(known)}"
-            )
+            raise CallError(f"there is no line {name!r} to record; the cell has {', '.join(known)}")
     return tuple(dict.fromkeys(record))
 
 

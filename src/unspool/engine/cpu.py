@@ -10,7 +10,7 @@ from torch import Tensor
 from unspool.cells.cell import Bound
 from unspool.engine.c_templates import HEADER
 from unspool.engine.call import Call
-from unspool.engine.layout import Layout
+from unspool.engine.layout import ALIGNED, Layout, saved_counts
 from unspool.engine.pages import borrow, empty, give_back
 from unspool.engine.plan import Plan
 from unspool.engine.planning import make_plan
@@ -37,7 +37,9 @@ def takes(call: Call) -> bool:
 def plan_of(call: Call) -> Plan:
     """The plan whose products of the input stand where they cost least."""
     assert isinstance(call.cell, Bound)
-    return make_plan(call.cell.equations, call.record, call.xs.shape[1] < FEW_ROWS)
+    rows = call.xs.shape[1]
+    few = isinstance(rows, int) and rows < FEW_ROWS  # while a graph is made it may be a symbol
+    return make_plan(call.cell.equations, call.record, few)
 
 
 def layout_of(call: Call) -> Layout:
@@ -48,8 +50,21 @@ def layout_of(call: Call) -> Layout:
     return program.layout(T, B, call.cell.sizes, call.xs.element_size())
 
 
-def forward(call: Call, training: bool, half: bool = False) -> tuple[list[Tensor], Saved]:
-    """Outputs: ys, the last state, the recorded lines."""
+def room_for_saved(call: Call) -> int:
+    """Numbers that hold what any plan of the call saves: an expression where T or B is a symbol."""
+    assert isinstance(call.cell, Bound)
+    T, B, _ = call.xs.shape
+    plans = [make_plan(call.cell.equations, call.record, few) for few in (False, True)]
+    programs = [forward_program(plan, True, False) for plan in plans]
+    counts = [saved_counts(one.spec, one.kernel, call.cell.sizes) for one in programs]
+    by_step, by_row, arrays = map(max, zip(*counts, strict=True))
+    return T * B * by_step + B * by_row + ALIGNED * arrays
+
+
+def forward(
+    call: Call, training: bool, half: bool = False, room: int = 0
+) -> tuple[list[Tensor], Saved]:
+    """Outputs: ys, the last state, the recorded lines. `room` for what is saved, if more."""
     cell, xs = call.cell, call.xs.contiguous()
     assert isinstance(cell, Bound)
     T, B, _ = xs.shape
@@ -65,7 +80,7 @@ def forward(call: Call, training: bool, half: bool = False) -> tuple[list[Tensor
     for name, output in outputs.items():
         given[name] = output.data_ptr()
     last = [xs.new_empty(B, n) for n in layout.state_sizes]
-    saved = empty(xs, layout.saved_length)
+    saved = empty(xs, max(layout.saved_length, room))
     arguments.run(program, layout, saved.data_ptr(), call.reverse, (*call.state, *last))
     found = [outputs[YS], *last, *(outputs[f":{name}"] for name in call.record)]
     return found, Saved([saved], layout)

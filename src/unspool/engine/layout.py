@@ -10,6 +10,14 @@ from unspool.equations.sizes import Size
 
 SMALL = 60_000  # multiplications a step below which a second worker costs more than it brings
 BLOCK, PANELS = 256, 8  # of prelude.h
+ALIGNED = 16  # each array begins at a multiple of so many numbers
+
+
+def saved_counts(spec: Spec, kernel: Kernel, sizes: Mapping[str, int]) -> tuple[int, int, int]:
+    """What training saves: numbers for each step of a row, numbers for each row, arrays."""
+    lines = [1 if n in kernel.scalars else spec.sizes[n].value(sizes) for n in spec.saved]
+    states = sum(spec.sizes[spec.carried[state][0]].value(sizes) for state in kernel.states)
+    return sum(lines) + states, states, len(lines) + len(kernel.states)
 
 
 class Layout:
@@ -82,12 +90,12 @@ class Layout:
 
     def _use(self, count: int) -> int:
         start = self.work_length
-        self.work_length = start + -(-count // 16) * 16
+        self.work_length = start + -(-count // ALIGNED) * ALIGNED
         return start * self.element
 
     def _save(self, count: int) -> int:
         start = self.saved_length
-        self.saved_length = start + -(-count // 16) * 16
+        self.saved_length = start + -(-count // ALIGNED) * ALIGNED
         return start * self.element
 
     @cached_property

@@ -6,6 +6,7 @@ mode the same kernels run under an autograd function, which is quicker to call.
 
 import itertools
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
@@ -24,55 +25,76 @@ from unspool.engine.call import (
     under_autocast,
     without_autocast,
 )
+from unspool.engine.graphs import is_traced
 from unspool.engine.launch import real_of
 from unspool.engine.masks import Masks
 from unspool.engine.programs import build_both
 from unspool.engine.saved import Saved
 from unspool.engine.say import say_once
+from unspool.equations.program import Equations
 from unspool.equations.roles import equations as parse
 
+# A list of texts, and a text of several lines, goes as one line: torch.jit.trace takes no list of
+# texts, and code that is written for a graph no line breaks.
+BETWEEN = "; "
+
 GIVEN = (
-    "str equations, str[] size_names, int[] sizes, Tensor xs, Tensor[] state, "
-    "str[] names, Tensor[] parameters, Tensor? lengths, str[] keep, Tensor[] keep_masks, "
-    "str[] operands, Tensor[] operand_masks, str[] record, bool reverse, str backend"
+    "str equations, str size_names, int[] sizes, Tensor xs, Tensor[] state, "
+    "str names, Tensor[] parameters, Tensor? lengths, str keep, Tensor[] keep_masks, "
+    "str operands, Tensor[] operand_masks, str record, bool reverse, str backend"
 )
+
+
+def one_line(text: str) -> str:
+    """The text of a cell as the operator takes it; a semicolon can only stand in a comment."""
+    return text.strip().replace(";", ",").replace("\n", BETWEEN)
+
+
+@lru_cache(maxsize=256)
+def equations_of(text: str) -> Equations:
+    """What `one_line` gave, read again: once a text, so that its plan is made once too."""
+    return parse(text.replace(BETWEEN, "\n"))
+
+
+def listed(text: str) -> list[str]:
+    return text.split(BETWEEN) if text else []
 
 
 class Given(NamedTuple):
     """What both operators are given first, in the order of their schema."""
 
     equations: str
-    size_names: list[str]
+    size_names: str
     sizes: list[int]
     xs: Tensor
     state: list[Tensor]
-    names: list[str]
+    names: str
     parameters: list[Tensor]
     lengths: Tensor | None
-    keep: list[str]
+    keep: str
     keep_masks: list[Tensor]
-    operands: list[str]
+    operands: str
     operand_masks: list[Tensor]
-    record: list[str]
+    record: str
     reverse: bool
     backend: str
 
     def call(self) -> Call:
-        sizes = dict(zip(self.size_names, self.sizes, strict=True))
-        tensors = dict(zip(self.names, self.parameters, strict=True))
+        sizes = dict(zip(listed(self.size_names), self.sizes, strict=True))
+        tensors = dict(zip(listed(self.names), self.parameters, strict=True))
         masks = Masks(
-            dict(zip(self.keep, self.keep_masks, strict=True)),
-            dict(zip(self.operands, self.operand_masks, strict=True)),
+            dict(zip(listed(self.keep), self.keep_masks, strict=True)),
+            dict(zip(listed(self.operands), self.operand_masks, strict=True)),
         )
         with without_autocast(self.xs.device.type):  # its work is done, and part of the graph
             return prepare(
-                Bound(parse(self.equations), sizes, tensors),
+                Bound(equations_of(self.equations), sizes, tensors),
                 self.xs,
                 self.state,
                 lengths=self.lengths,
                 reverse=self.reverse,
                 masks=masks,
-                record=tuple(self.record),
+                record=tuple(listed(self.record)),
             )
 
     def shapes(self) -> Call:
@@ -89,10 +111,11 @@ def unfold_op(*arguments: Any) -> list[Tensor]:
     call = given.call()
     backend = _backend(call, given.backend)
     with without_autocast(call.xs.device.type), in_words("forwards"):
+        if backend is cpu:
+            outputs, saved = cpu.forward(call, training, room=cpu.room_for_saved(call))
+            return [*outputs, *(saved.tensors if training else [])]
         runs = _trusted(backend, call, given.backend, training)
         outputs, saved = runs.forward(call, training)
-    if backend is cpu:
-        return [*outputs, *(saved.tensors if training else [])]
     outputs = [output.clone() for output in outputs]  # own memory
     if not training or backend is planned:
         return outputs
@@ -140,7 +163,7 @@ def _(*arguments: Any) -> list[Tensor]:
     found += [xs.new_empty(T, B, cell.size(name)) for name in names]
     backend = _backend(call, given.backend) if training else planned
     if backend is cpu:
-        found.append(xs.new_empty(cpu.layout_of(call).saved_length))
+        found.append(xs.new_empty(cpu.room_for_saved(call)))
     elif backend is cuda:
         found += _kept(call)
     return found
@@ -159,13 +182,12 @@ def backward_op(*arguments: Any) -> list[Tensor]:
     with without_autocast(call.xs.device.type), in_words("backwards"):
         backend = _trusted(_backend(call, asked), call, asked, True)
         if backend is cpu:
-            found = cpu.backward(call, Saved(saved, cpu.layout_of(call)), grads, True)
+            kept = Saved(saved, cpu.layout_of(call)) if saved else cpu.forward(call, True)[1]
+            found = cpu.backward(call, kept, grads, True)
         else:
-            if backend is planned:
-                saved = planned.forward(call, training=True)[1]
-            else:
-                saved = Saved(saved, None)
-            found = backend.backward(call, saved, grads, True)
+            # the planned loop keeps nothing, nor does a graph that was made without gradients
+            kept = Saved(saved, None) if saved else backend.forward(call, training=True)[1]
+            found = backend.backward(call, kept, grads, True)
             found = {name: gradient.clone() for name, gradient in found.items()}  # own memory
     assert isinstance(call.cell, Bound)
     tensors = {"x": call.xs, **dict(zip(call.cell.equations.states, call.state, strict=True))}
@@ -184,7 +206,7 @@ LISTS = ("state", "parameters", "keep_masks", "operand_masks")
 
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
     given = Given(*inputs[:-1])
-    saved = output[1 + len(given.state) + len(given.record) :]
+    saved = output[1 + len(given.state) + len(listed(given.record)) :]
     lists = [*(getattr(given, name) for name in LISTS), saved]
     ctx.counts = [len(tensors) for tensors in lists]
     ctx.save_for_backward(given.xs, given.lengths, *itertools.chain(*lists))
@@ -196,7 +218,7 @@ def _backward(ctx: Any, grads: list[Tensor]) -> tuple[Any, ...]:
     held = iter(rest)
     *lists, saved = (list(itertools.islice(held, count)) for count in ctx.counts)
     given = ctx.given._replace(xs=xs, lengths=lengths, **dict(zip(LISTS, lists, strict=True)))
-    outputs = 1 + len(given.state) + len(given.record)
+    outputs = 1 + len(given.state) + len(listed(given.record))
     found = torch.ops.unspool.unfold_backward(*given, saved, list(grads[:outputs]))
     states = 1 + len(given.state)
     nothing = Given(*map(_no_gradient, given))
@@ -225,6 +247,11 @@ def unfold_compiled(
     record: tuple[str, ...],
 ) -> tuple[Tensor, Any, dict[str, Tensor]]:
     """The operator, called from inside a graph that is being made."""
+    if torch.onnx.is_in_onnx_export():
+        raise RuntimeError(
+            "torch.onnx knows no operator for equations: the layers of unspool.nn are exported as "
+            "torch's own, other cells stay in torch.export"
+        )
     masks = Masks() if masks is None else masks
     eqs, (T, B, _) = bound.equations, xs.shape
     if autocast_is_on(xs.device.type):  # the graph itself converts what autocast would
@@ -239,13 +266,26 @@ def unfold_compiled(
         mask if isinstance(mask, Tensor) else xs.new_full((T, B, bound.size(name)), mask)
         for name, mask in masks.keep.items()
     ]
-    training = torch.is_grad_enabled()
-    found = torch.ops.unspool.unfold(
-        eqs.text, list(bound.sizes), list(bound.sizes.values()), xs, list(state),
-        list(bound.tensors), parameters, None if lengths is None else torch.as_tensor(lengths),
-        list(masks.keep), keep, list(masks.operands), list(masks.operands.values()),
-        list(record), reverse, backend, training,
-    )  # fmt: skip
+    # torch.jit.trace makes its graph twice, once without gradients, and wants the same
+    training = torch.is_grad_enabled() or is_traced()
+    given = Given(
+        equations=one_line(eqs.text),
+        size_names=BETWEEN.join(bound.sizes),
+        sizes=list(bound.sizes.values()),
+        xs=xs,
+        state=list(state),
+        names=BETWEEN.join(bound.tensors),
+        parameters=parameters,
+        lengths=None if lengths is None else torch.as_tensor(lengths),
+        keep=BETWEEN.join(masks.keep),
+        keep_masks=keep,
+        operands=BETWEEN.join(masks.operands),
+        operand_masks=list(masks.operands.values()),
+        record=BETWEEN.join(record),
+        reverse=reverse,
+        backend=backend,
+    )
+    found = torch.ops.unspool.unfold(*given, training)
     count = 1 + len(eqs.states)
     lines = dict(zip(record, found[count : count + len(record)], strict=True))
     return found[0], make_state(eqs.states, found[1:count]), lines

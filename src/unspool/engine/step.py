@@ -18,6 +18,7 @@ from unspool.engine.call import (
     under_autocast,
     without_autocast,
 )
+from unspool.engine.graphs import is_traced
 from unspool.engine.launch import is_captured
 from unspool.engine.masks import Masks
 from unspool.engine.reference import unfold_reference
@@ -44,6 +45,10 @@ class Stepper:
         self.converted: dict[torch.dtype, Any] = {}
 
     def __call__(self, x: Tensor, state: Sequence[Tensor] | None = None) -> tuple[Tensor, Any]:
+        if is_traced():
+            raise RuntimeError(
+                "a stepper keeps its weights outside of graphs: trace unfold instead"
+            )
         session = self.latest
         if session is not None and session.fits(x, state):
             return session.step(x, state)

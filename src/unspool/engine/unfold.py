@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from unspool.cells.cell import Bound, Cell
@@ -13,6 +12,7 @@ from unspool.engine.both import unfold_both
 from unspool.engine.c_build import CannotBuild
 from unspool.engine.c_spec import CannotPrint
 from unspool.engine.call import Call, prepare, without_autocast
+from unspool.engine.graphs import in_graph, is_traced
 from unspool.engine.masks import Masks
 from unspool.engine.op import unfold_compiled
 from unspool.engine.recompute import in_chunks
@@ -138,15 +138,20 @@ def unfold(
     """
     if backend not in BACKENDS:
         raise ValueError(f"there is no backend {backend!r}; choose one of {', '.join(BACKENDS)}")
-    if torch.compiler.is_compiling() and isinstance(cell, Cell | Bound) and backend != "reference":
+    if in_graph() and isinstance(cell, Cell | Bound) and backend != "reference":
         if backend == "bf16":
             raise ValueError("the bf16 backend runs outside torch.compile")
         if recompute is not None:
-            raise ValueError("inside torch.compile its own planner decides what runs again")
+            raise ValueError("inside a graph the graph's own planner decides what runs again")
         names = (record,) if isinstance(record, str) else tuple(record)
         bound = cell.bind() if isinstance(cell, Cell) else cell
         found = unfold_compiled(bound, xs, state, lengths, reverse, masks, backend, names)
         return found if record else found[:2]
+    if is_traced():
+        raise RuntimeError(
+            "torch.jit.trace would write down every step of the reference, or of a Python cell, "
+            "for this length alone: trace a cell of equations, with backend='auto'"
+        )
     call = prepare(cell, xs, state, lengths=lengths, reverse=reverse, masks=masks, record=record)
     with without_autocast(call.xs.device.type):
         if recompute is None:
@@ -172,7 +177,7 @@ def unfold_directions(
 ) -> list[Any]:
     """What `unfold` gives for each cell, the second in reverse: in one launch where it can be."""
     ways = list(zip(cells, states, masks, (False, True), strict=False))
-    alone = recompute is not None or torch.compiler.is_compiling() or is_watched()
+    alone = recompute is not None or in_graph() or is_watched()
     if len(ways) == 2 and cuda.serves(xs.device) and not alone:
         calls = [
             prepare(c, xs, s, lengths=lengths, reverse=r, masks=m, record=record)

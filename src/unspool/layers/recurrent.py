@@ -10,7 +10,15 @@ import torch
 from torch import Tensor, nn
 
 from unspool.cells.cell import Cell
-from unspool.engine import Masks, Stepper, draw_masks, expected_masks, unfold_directions
+from unspool.engine import (
+    Masks,
+    Stepper,
+    draw_masks,
+    expected_masks,
+    leaf,
+    no_script,
+    unfold_directions,
+)
 from unspool.layers.dropout import Dropout
 from unspool.layers.initial import LearnedState
 from unspool.layers.merge import Merge, MergeDirections, check_merge
@@ -67,6 +75,7 @@ class Recurrent(nn.Module):
             size = below if skip == "dense" else layer.output_size
             self.output_size = layer.output_size
 
+    @leaf
     def forward(
         self,
         xs: Tensor,
@@ -82,6 +91,8 @@ class Recurrent(nn.Module):
         how = _How(lengths, _inside(xs, lengths), names, backend, self.training, recompute)
         ys, states, records = self._run(xs, state, how)
         return (ys, states, records) if record else (ys, states)
+
+    __prepare_scriptable__ = no_script
 
     def stepper(self) -> Callable[..., tuple[Tensor, Any]]:
         """`y, state = step(x, state)` for x of shape (B, I), as in evaluation, without gradients.

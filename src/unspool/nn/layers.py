@@ -1,0 +1,219 @@
+"""`RNN`, `LSTM` and `GRU`: torch's classes, with another way to run a sequence.
+
+Each is one of torch's layers, weights and all. `forward` hands views of the weights to the engine.
+"""
+
+import warnings
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+from unspool.cells.cell import Bound
+from unspool.engine import CallError, eager, is_traced, leaf, unfold_directions
+from unspool.nn.arguments import check_flags, check_sizes
+from unspool.nn.weights import bind, torchs_equations
+
+KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+
+
+class _Layer(nn.RNNBase):
+    """What the three have in common: torch's arguments, shapes and packed sequences."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+        **kind: Any,
+    ):
+        check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        check_flags(bias=bias, batch_first=batch_first, bidirectional=bidirectional)
+        _check_dropout(dropout, num_layers, 3 + isinstance(self, nn.RNN))
+        if isinstance(self, nn.LSTM):
+            _check_projection(proj_size, hidden_size)
+            kind["proj_size"] = proj_size
+        elif proj_size:
+            raise ValueError(f"proj_size is for the LSTM; {type(self).__name__} has none")
+        sizes: Any = (input_size, hidden_size, num_layers)  # torch's classes put the mode first
+        super().__init__(
+            *sizes, bias=bias, batch_first=batch_first, bidirectional=bidirectional,
+            device=device, dtype=dtype, **kind,
+        )  # fmt: skip
+        self.equations = torchs_equations(self.mode, bias, bool(proj_size))
+        self.dropout = float(dropout)  # torch would warn a second time, from a line of its own
+
+    def flatten_parameters(self) -> None:
+        """Nothing to do: it is here because code written for torch.nn calls it."""
+
+    def __prepare_scriptable__(self) -> nn.Module:
+        """torch's own layer, on these weights: what torch.jit.script puts in this one's place."""
+        twin = _torchs(self)
+        warnings.warn(
+            "torch.jit.script cannot read equations: it puts torch.nn's layer, with the same "
+            "weights, in the place of this one, also in the model that it is given",
+            stacklevel=2,
+        )
+        return twin
+
+    def bind(self, layer: int, direction: int) -> Bound:
+        """The weights of one layer and direction, as views under the names of the equations."""
+        suffix = f"_l{layer}{'_reverse' * direction}"
+        weights = {kind: getattr(self, kind + suffix, None) for kind in KINDS}
+        return bind(self.equations, self.mode, weights, self.hidden_size, self.proj_size)
+
+    @eager
+    @leaf
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        if is_traced() and torch.onnx.is_in_onnx_export():
+            return super().forward(input, hx)  # which the exporter knows as one operator
+        if isinstance(input, PackedSequence):
+            return self._packed(input, hx)
+        name = type(self).__name__
+        if not isinstance(input, Tensor):
+            raise TypeError(
+                f"{name} takes a tensor or a PackedSequence, not {type(input).__name__}"
+            )
+        if input.dim() not in (2, 3):
+            axes = "(B, T, I)" if self.batch_first else "(T, B, I)"
+            hint = "; several batch dimensions become one by flatten" if input.dim() > 3 else ""
+            raise CallError(
+                f"{name} takes {axes}, or (T, I) for one sequence; "
+                f"got {input.dim()} dimensions{hint}"
+            )
+        if input.dim() == 2:
+            ys, last = self._run(input.unsqueeze(1), self._split(hx, batched=False), None)
+            return ys.squeeze(1), self._join(tuple(value.squeeze(1) for value in last))
+        xs = input.transpose(0, 1) if self.batch_first else input
+        ys, last = self._run(xs, self._split(hx, batched=True), None)
+        return ys.transpose(0, 1) if self.batch_first else ys, self._join(last)
+
+    def _packed(self, packed: PackedSequence, hx: Any) -> tuple[PackedSequence, Any]:
+        """Runs in the packed order, longest first; states go in and out in the caller's order."""
+        _, sizes, order, back = packed
+        xs, lengths = pad_packed_sequence(PackedSequence(packed.data, sizes))
+        state = self._split(hx, batched=True)
+        if state is not None and order is not None:
+            state = tuple(value.index_select(1, order) for value in state)
+        ys, last = self._run(xs, state, lengths.to(xs.device))
+        if back is not None:
+            last = tuple(value.index_select(1, back) for value in last)
+        data = pack_padded_sequence(ys, lengths).data
+        return PackedSequence(data, sizes, order, back), self._join(last)
+
+    def _run(
+        self, xs: Tensor, state: tuple[Tensor, ...] | None, lengths: Tensor | None
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """All layers over (T, B, I); states are stacked over layers and directions, as torch's."""
+        ends: list[Any] = []
+        sides = range(1 + self.bidirectional)
+        for layer in range(self.num_layers):
+            if layer:
+                xs = nn.functional.dropout(xs, self.dropout, self.training)
+            cells = [self.bind(layer, direction) for direction in sides]
+            at = layer * len(sides)
+            starts = [state and [value[at + direction] for value in state] for direction in sides]
+            found = unfold_directions(cells, xs, starts, masks=[None] * 2, lengths=lengths)
+            outputs = [ys for ys, _ in found]
+            ends += [end for _, end in found]
+            xs = torch.cat(outputs, -1) if self.bidirectional else outputs[0]
+        return xs, tuple(torch.stack(values) for values in zip(*ends, strict=True))
+
+    def _split(self, hx: Any, batched: bool) -> tuple[Tensor, ...] | None:
+        """torch's state as a tuple of (layers * directions, B, n), one per state."""
+        if hx is None:
+            return None
+        names, count = ("h", "c")[: 1 + (self.mode == "LSTM")], len(self._all_weights)
+        values = tuple(hx) if isinstance(hx, tuple | list) else (hx,)
+        if len(values) != len(names) or not all(isinstance(value, Tensor) for value in values):
+            expected = ", ".join(f"{name}_0" for name in names)
+            got = ", ".join(type(value).__name__ for value in values)
+            raise CallError(
+                f"hx of {type(self).__name__} is "
+                + (
+                    f"a tuple of two tensors, ({expected})"
+                    if len(names) > 1
+                    else f"a tensor, {expected}"
+                )
+                + f"; got {f'({got})' if isinstance(hx, tuple | list) else got}"
+            )
+        if not is_traced():  # where sizes are no numbers
+            for name, value in zip(names, values, strict=True):
+                if value.dim() != 2 + batched or value.shape[0] != count:
+                    raise CallError(
+                        f"{name}_0 has shape {tuple(value.shape)}; expected ({count}, "
+                        f"{'batch, ' * batched}size): layers times directions first"
+                    )
+        return values if batched else tuple(value.unsqueeze(1) for value in values)
+
+    def _join(self, last: tuple[Tensor, ...]) -> Any:
+        return last[0] if len(last) == 1 else last
+
+
+def _check_dropout(dropout: Any, num_layers: int, stacklevel: int) -> None:
+    if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout <= 1:
+        raise ValueError(f"dropout is a probability between 0 and 1, not {dropout!r}")
+    if dropout and num_layers == 1:
+        warnings.warn(
+            "dropout acts between layers, and there is one layer: it does nothing here",
+            stacklevel=stacklevel,
+        )
+
+
+def _check_projection(proj_size: Any, hidden_size: int) -> None:
+    if isinstance(proj_size, bool) or not isinstance(proj_size, int):
+        raise TypeError(f"proj_size is a whole number, not {proj_size!r}")
+    if not 0 <= proj_size < hidden_size:
+        raise ValueError(
+            f"proj_size is smaller than hidden_size ({hidden_size}), or 0 for none; not {proj_size}"
+        )
+
+
+def _torchs(layer: nn.RNNBase) -> nn.RNNBase:
+    """torch's layer with the arguments of this one and with its parameters, not copies."""
+    kind = {"nonlinearity": layer.nonlinearity} if isinstance(layer, nn.RNN) else {}
+    kind |= {"proj_size": layer.proj_size} if isinstance(layer, nn.LSTM) else {}
+    torchs = next(c for c in (nn.RNN, nn.LSTM, nn.GRU) if isinstance(layer, c))
+    twin = torchs(
+        layer.input_size, layer.hidden_size, layer.num_layers, bias=layer.bias,
+        batch_first=layer.batch_first, bidirectional=layer.bidirectional, device="meta", **kind,
+    )  # fmt: skip
+    twin.dropout = layer.dropout
+    for name, _ in list(twin.named_parameters()):
+        setattr(twin, name, getattr(layer, name))
+    return twin.train(layer.training)
+
+
+class RNN(_Layer, nn.RNN):
+    """Stands in for torch.nn.RNN."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        *args: Any,
+        **kwargs: Any,
+    ):
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"nonlinearity is 'tanh' or 'relu', not {nonlinearity!r}")
+        super().__init__(  # type: ignore[call-arg]
+            input_size, hidden_size, num_layers, *args, nonlinearity=nonlinearity, **kwargs
+        )
+
+
+class LSTM(_Layer, nn.LSTM):
+    """Stands in for torch.nn.LSTM, `proj_size` included."""
+
+
+class GRU(_Layer, nn.GRU):
+    """Stands in for torch.nn.GRU: the reset after the product."""
