@@ -364,3 +364,33 @@ def test_arguments_of_cells() -> None:
         us.nn.RNNCell(4, 5, nonlinearity="gelu")
     wide = us.nn.LSTMCell(4, 5, True, "cpu", torch.float64)
     assert wide.weight_ih.dtype == torch.float64
+
+
+class Doubled(torch.Tensor):
+    """A tensor of another kind, whose operators count."""
+
+    calls: int = 0
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        Doubled.calls += "lstm" in str(func)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+def test_tensors_of_other_kinds_meet_torchs_operator() -> None:
+    """What subclasses of tensors do with torch's layer they do with ours."""
+    theirs, ours = pair("LSTM", {})
+    xs = torch.randn(3, 2, 4).double().as_subclass(Doubled)
+    close(ours(xs)[0], theirs(xs)[0])
+    assert Doubled.calls == 2
+
+
+def test_gradients_for_each_sample() -> None:
+    call_for_per_sample_grads = pytest.importorskip(
+        "torch.nn.utils._per_sample_grad"
+    ).call_for_per_sample_grads
+    theirs, ours = pair("GRU", {"batch_first": True})
+    xs = torch.randn(3, 5, 4, dtype=torch.float64)
+    for layer in (theirs, ours):
+        call_for_per_sample_grads(layer, batch_size=3)(xs)[0].sum().backward()
+    close([p.grad_sample for p in ours.parameters()], [p.grad_sample for p in theirs.parameters()])

@@ -105,6 +105,7 @@ def test_rocktaeschel_and_riedel_the_hunter_shot_the_fox() -> None:
     assert one > other + 1
 
 
+@pytest.mark.filterwarnings("ignore::unspool.SlowWarning")
 def test_alex_one_step_of_total_differentiation() -> None:
     """ds_E/dW = d+s_E/dW + ds_E/ds_(E-1) ds_(E-1)/dW, on s' = tanh(W @ s + W_x @ x)."""
     cell = us.cell("s' = tanh(W @ s + W_x @ x)")(2, 2).double()

@@ -9,7 +9,16 @@ from unspool.cells import init
 from unspool.cells.cell import Cell, CellType, cell
 from unspool.cells.constrain import constrain_orthogonal
 from unspool.cells.state import detach
-from unspool.engine import Gradients, Masks, Stepper, bptt, draw_masks, expected_masks, unfold
+from unspool.engine import (
+    Gradients,
+    Masks,
+    SlowWarning,
+    Stepper,
+    bptt,
+    draw_masks,
+    expected_masks,
+    unfold,
+)
 from unspool.equations.errors import EquationError
 from unspool.layers import Dropout, LearnedState, Recurrent
 from unspool.train import load
@@ -18,6 +27,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Cell", "CellType", "Dropout", "EquationError", "Gradients", "LearnedState", "Masks",
-    "Recurrent", "Stepper", "bptt", "cell", "cells", "constrain_orthogonal", "data", "detach",
-    "draw_masks", "expected_masks", "init", "inspect", "load", "models", "nn", "train", "unfold",
+    "Recurrent", "SlowWarning", "Stepper", "bptt", "cell", "cells", "constrain_orthogonal", "data",
+    "detach", "draw_masks", "expected_masks", "init", "inspect", "load", "models", "nn", "train",
+    "unfold",
 ]  # fmt: skip

@@ -1,5 +1,7 @@
 """One row a cell. Every property in this folder runs over the whole table."""
 
+from collections.abc import Iterable
+
 import torch
 
 import unspool as us
@@ -58,7 +60,35 @@ TABLE.append(
         {"input": 3, "hidden": 4},
     )
 )
+TABLE.append(
+    # concat with a name, between operators, as a state and as the output
+    (
+        us.cell(
+            """
+            a: left
+            b: right
+            z  = concat(x, h)
+            a  = sigmoid(W_a @ z + d)
+            b  = sigmoid(W_b @ x + U_b @ (h * k))
+            h' = concat(a, b) * tanh(0.5 * (V @ z)) + (1 - concat(a, b)) * h
+            y  = concat(h', a)
+            """,
+            name="joined",
+        ),
+        {"input": 3, "hidden": 5, "left": 2, "right": 3},
+    )
+)
 IDS = [kind.name for kind, _ in TABLE]
+
+
+def resized(sizes: dict[str, int], others: Iterable[int]) -> dict[str, int]:
+    """Other numbers for the sizes of a row, which keep what its equations ask for."""
+    found = dict(zip(sizes, others, strict=False))
+    if sizes["input"] == sizes["hidden"]:
+        found["input"] = found["hidden"]
+    if "left" in sizes:
+        found["hidden"] = found["left"] + found["right"]
+    return found
 
 
 def build(kind: us.CellType, sizes: dict[str, int]) -> us.Cell:

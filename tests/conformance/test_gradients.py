@@ -100,6 +100,7 @@ class Unfolded(torch.nn.Module):
         return us.unfold(self.cell, xs, state, **how)
 
 
+@pytest.mark.filterwarnings("ignore::unspool.SlowWarning")
 @every_cell
 def test_double_backward(kind: us.CellType, sizes: dict[str, int]) -> None:
     cell = build(kind, sizes)
@@ -109,6 +110,7 @@ def test_double_backward(kind: us.CellType, sizes: dict[str, int]) -> None:
     )
 
 
+@pytest.mark.filterwarnings("ignore::unspool.SlowWarning")
 @every_cell
 def test_forward_mode_and_vmap(kind: us.CellType, sizes: dict[str, int]) -> None:
     """v . (J u) = (J^T v) . u, and vmap over sequences = one after the other."""

@@ -69,6 +69,7 @@ def test_float64_stays() -> None:
     assert ys.dtype == torch.float64
 
 
+@pytest.mark.filterwarnings("ignore::unspool.SlowWarning")  # no processor has these kernels
 @pytest.mark.usefixtures("autocast")
 def test_layers_and_torchs_layers_too() -> None:
     xs = torch.randn(5, 2, 3)
@@ -95,6 +96,7 @@ def test_in_a_compiled_graph_as_outside(backend: str) -> None:
     assert all(a.dtype == torch.float32 and a.equal(b) for a, b in zip(found, wanted, strict=True))
 
 
+@pytest.mark.filterwarnings("ignore::unspool.SlowWarning")  # no processor has these kernels
 def test_what_was_watched_is_found_again_without_autocast() -> None:
     layer, xs = us.Recurrent(us.cells.LSTM, 3, 4), torch.randn(5, 2, 3)
     with torch.autocast("cpu", HALF), watch(layer) as seen:

@@ -1,5 +1,6 @@
 """The compiled kernels: workers, precision, odd sizes, the cache, life without a compiler."""
 
+import itertools
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,10 +10,9 @@ import pytest
 import torch
 
 import unspool as us
-from tests.conformance.table import IDS, TABLE, build, inputs
+from tests.conformance.table import IDS, TABLE, build, inputs, resized
 from tests.engine.test_backends import results, same
 from unspool.engine import c_build, layout, say
-from unspool.engine.c_spec import CannotPrint
 from unspool.engine.planning import make_plan
 from unspool.engine.programs import forward_program
 
@@ -31,10 +31,7 @@ def three_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @every_cell
 @pytest.mark.usefixtures("three_workers")
 def test_several_workers_give_the_same(kind: us.CellType, sizes: dict[str, int]) -> None:
-    wide = {name: 19 + 4 * k for k, name in enumerate(sizes)}
-    if sizes["input"] == sizes["hidden"]:
-        wide["input"] = wide["hidden"]
-    cell = build(kind, wide)
+    cell = build(kind, resized(sizes, itertools.count(19, 4)))
     with torch.no_grad():
         for parameter in cell.parameters():
             parameter.mul_(0.3)
@@ -56,7 +53,7 @@ def test_single_precision_is_as_good_as_torchs(kind: us.CellType, sizes: dict[st
     errors = torch.zeros(2, 0)
     for seed in range(4):
         torch.manual_seed(seed)
-        cell = us.Cell(kind, dict.fromkeys(sizes, 37)).double()
+        cell = us.Cell(kind, resized(sizes, itertools.repeat(37))).double()
         xs, state = inputs(cell, T=12, B=5)
         weights: list[torch.Tensor] = []
         exact = results(cell, xs, state, weights, backend="reference")
@@ -210,15 +207,3 @@ def test_without_a_compiler_the_plan_runs_and_says_so_once(monkeypatch: pytest.M
         us.unfold(cell, xs, backend="cpu")
     forward_program.cache_clear()
     c_build._load.cache_clear()  # refusals are remembered too
-
-
-def test_what_no_kernel_is_written_for_runs_as_planned() -> None:
-    cell = us.cell("h: both\na = A @ x\nb: part\nb = B @ h\nh' = tanh(concat(a, b))")(
-        3, 4, both=6, part=2
-    )
-    xs = torch.randn(5, 2, 3)
-    with pytest.raises(CannotPrint):
-        forward_program(make_plan(cell.equations), False, False)
-    with pytest.raises(ValueError, match="the cpu backend cannot run this cell"):
-        us.unfold(cell, xs, backend="cpu")
-    torch.testing.assert_close(us.unfold(cell, xs)[0], us.unfold(cell, xs, backend="reference")[0])

@@ -112,6 +112,7 @@ def test_both_directions_share_a_launch(kind: us.CellType, zoneout: float) -> No
     assert sides == [2, 2], "one launch forwards, one backwards"
 
 
+@pytest.mark.filterwarnings("ignore::unspool.SlowWarning")
 def test_double_backward_of_both_directions_is_the_references() -> None:
     layer = us.Recurrent(us.cells.GRU, 2, 3, bidirectional=True).double()
     xs = torch.randn(2, 2, 2, dtype=torch.float64, requires_grad=True)
@@ -357,13 +358,14 @@ def test_auto_runs_the_planned_loop_without_triton(monkeypatch: pytest.MonkeyPat
 
 
 def test_what_no_kernel_is_written_for_runs_as_planned(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "h: both\na = A @ x\nb: part\nb = B @ h\nh' = tanh(concat(a, b))"
+    text = "h: both\na = A @ x\nb: part\nb = B @ h\nh' = tanh(layer_norm(concat(a, b)))"
     cell, xs = us.cell(text)(3, 4, both=6, part=2), torch.randn(5, 2, 3)
     off_cpu(monkeypatch)
     with programs():
         with pytest.raises(ValueError, match="the cuda backend cannot run this cell"):
             us.unfold(cell, xs, backend="cuda")
-        ys, _ = us.unfold(cell, xs)  # without a word: nothing is wrong with the machine
+        with pytest.warns(us.SlowWarning, match="layer_norm reads what concat joins"):
+            ys, _ = us.unfold(cell, xs)
     same([ys], [us.unfold(cell, xs, backend="reference")[0]], 1e-5)
 
 

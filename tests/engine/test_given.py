@@ -58,6 +58,7 @@ def test_changes_before_the_backward_pass_are_noticed(backend: str, what: str) -
         ys.sum().backward()
 
 
+@pytest.mark.filterwarnings("ignore::unspool.SlowWarning")
 @every_backend
 def test_a_graph_through_several_calls_is_differentiated_once(backend: str) -> None:
     """Double backward: the state of one call comes from another, or from its own input."""
@@ -107,6 +108,7 @@ def test_recomputing_draws_the_same_numbers_again() -> None:
     torch.testing.assert_close((cell.w.grad * cell.w).sum(), ys.sum())
 
 
+@pytest.mark.filterwarnings("ignore::unspool.SlowWarning")
 def test_a_mask_may_be_learned() -> None:
     cell, xs = us.cells.GRU(3, 4), torch.randn(5, 2, 3)
     keep = torch.full((5, 2, 4), 0.3, requires_grad=True)
@@ -122,6 +124,7 @@ def test_a_name_recorded_twice_is_recorded() -> None:
         assert list(us.unfold(cell, xs, record=("h", "r", "h"), backend=backend)[2]) == ["h", "r"]
 
 
+@pytest.mark.filterwarnings("ignore::unspool.SlowWarning")
 @pytest.mark.parametrize("transform", [torch.func.grad, torch.func.vmap])
 def test_recomputing_under_torch_func(transform: Callable[..., Any]) -> None:
     cell, xs = us.cells.GRU(3, 4), torch.randn(1, 5, 2, 3)

@@ -12,7 +12,7 @@ from torch.autograd.functional import hessian, jacobian
 from torch.export import Dim
 
 import unspool as us
-from unspool.engine import Stepper, planning
+from unspool.engine import planning
 from unspool.engine.op import BETWEEN, equations_of, listed, one_line
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.*deprecated:DeprecationWarning")
@@ -102,7 +102,7 @@ def test_what_is_not_traced(run: Any, message: str) -> None:
     cell = us.cells.GRU(3, 4)
     with pytest.raises((RuntimeError, ValueError), match=message):
         torch.jit.trace(lambda xs: run(cell, xs), (torch.randn(5, 2, 3),))
-    stepper = Stepper(cell)
+    stepper = us.Stepper(cell)
     with pytest.raises(RuntimeError, match="trace unfold"):
         torch.jit.trace(lambda x: stepper(x)[0], (torch.randn(2, 3),))
 
@@ -245,6 +245,7 @@ def test_a_text_goes_as_one_line() -> None:
 # --- vectorised gradients --------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::unspool.SlowWarning")
 @pytest.mark.parametrize("backend", ["auto", "planned"])
 def test_jacobians_of_all_outputs_at_once(backend: str) -> None:
     cell, xs = us.cells.LSTM(3, 4).double(), torch.randn(4, 2, 3, dtype=torch.double)
@@ -261,6 +262,7 @@ def test_jacobians_of_all_outputs_at_once(backend: str) -> None:
     torch.testing.assert_close(hessian(loss, xs, vectorize=True), hessian(loss, xs))
 
 
+@pytest.mark.filterwarnings("ignore::unspool.SlowWarning")
 @every_layer
 def test_many_gradients_at_once(kind: str) -> None:
     model, xs = Model(LAYERS[kind]()).double(), torch.randn(5, 2, 3, dtype=torch.double)

@@ -67,6 +67,7 @@ def test_views_and_gradients_are_welcome() -> None:
         torch.testing.assert_close(found, expected[0].detach())
 
 
+@pytest.mark.filterwarnings("ignore::unspool.SlowWarning")
 def test_what_no_kernel_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     stepper = us.Stepper(us.cells.LSTM(4, 6))
     y, state = stepper(torch.zeros(0, 4))
@@ -76,7 +77,7 @@ def test_what_no_kernel_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert y.dtype == torch.half
 
     def refuse(*_: object) -> None:
-        raise module.CannotPrint
+        raise module.CannotPrint("nothing is printed here")
 
     monkeypatch.setattr(module.CpuSession, "__init__", refuse)
     cell, x = us.cells.LSTM(4, 6), torch.randn(2, 4)
@@ -182,6 +183,7 @@ def test_a_layers_stepper_is_a_copy() -> None:
     assert torch.equal(step(x)[0], before)
 
 
+@pytest.mark.filterwarnings("ignore::unspool.SlowWarning")
 def test_steppers_can_be_copied_and_vmapped() -> None:
     stepper, x = us.Stepper(us.cells.GRU(3, 4)), torch.randn(2, 3)
     y, state = stepper(x)

@@ -1,13 +1,16 @@
 """Cells by name, from a file, or from the equations themselves."""
 
 import difflib
+import re
 import sys
 from pathlib import Path
 
 from unspool.cells import named
-from unspool.cells.cell import CellType, cell
+from unspool.cells.cell import Cell, CellType, cell
 from unspool.equations import limits
 from unspool.equations.errors import EquationError
+
+NAMED = re.compile(r"\s*#\s*cell:\s*([^\W\d]\w*)\s*\n")  # a first line that names the cell
 
 
 def find_cell(which: str) -> CellType:
@@ -15,9 +18,9 @@ def find_cell(which: str) -> CellType:
     if which in named():
         return named()[which]
     if "=" in which:
-        return cell(which)
+        return from_text(which)
     if which == "-":
-        return cell(sys.stdin.read())
+        return from_text(sys.stdin.read())
     path = Path(which)
     if len(which) < 256 and path.is_file():
         return read_cell(path)
@@ -30,10 +33,43 @@ def find_cell(which: str) -> CellType:
     )
 
 
-def lasting_name(which: str) -> str:
-    """What names the same cell on another machine: a built-in name, or the equations."""
-    kind = find_cell(which)
-    return kind.name if named().get(kind.name) is kind else kind.equations.text
+def from_text(text: str, name: str = "cell") -> CellType:
+    """The cell of these equations; a first line `# cell: NAME` names it."""
+    found = NAMED.match(text)
+    return cell(text, name=found[1] if found else name)
+
+
+def lasting_name(which: object) -> str:
+    """What names the same cell on another machine: a built-in name, or the equations.
+
+    Refuses cells that are more than their equations: a run folder has no place for the rest.
+    """
+    kind = which if isinstance(which, CellType) else find_cell(_text(which))
+    if named().get(kind.name) is kind:
+        return kind.name
+    if kind.init:
+        raise ValueError(
+            f"{kind.name} has an initialisation of its own, which a run folder cannot hold: its "
+            "equations alone would be another cell. Train it without init, or with us.train.fit"
+        )
+    text = kind.equations.text
+    plain = kind.name == "cell" or NAMED.match(text)
+    return text if plain else f"# cell: {kind.name}\n{text}"
+
+
+def _text(which: object) -> str:
+    if isinstance(which, str):
+        return which
+    if isinstance(which, Cell):
+        raise ValueError(
+            f"cell is a cell type, and this {which.kind.name} is a cell with sizes and weights, "
+            "which a training builds itself: frozen parameters, parametrizations and weights of "
+            "its own cannot be kept in a run folder. Train it with us.train.fit"
+        )
+    raise ValueError(
+        "cell is a name, equations or a cell type; a Python class "
+        f"({getattr(which, '__name__', type(which).__name__)}) cannot be kept in a run folder"
+    )
 
 
 def check_lasting(which: object) -> None:
@@ -52,7 +88,7 @@ def read_cell(path: Path) -> CellType:
             raise ValueError(
                 f"{path} is no cell: equations have at most {limits.TEXT:,} characters"
             )
-        return cell(content.decode("utf-8-sig"), name=path.stem)
+        return from_text(content.decode("utf-8-sig"), path.stem)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text (byte {error.start})") from None
     except EquationError as error:

@@ -11,6 +11,7 @@ from unspool.cells import named
 from unspool.cells.cell import CellType, check_sizes
 from unspool.cells.find import find_cell
 from unspool.cli.app import Json, app
+from unspool.engine.kernels import planned_equations, why_not
 from unspool.engine.plan_text import plan_text
 from unspool.engine.planning import make_plan
 from unspool.equations.explain import Explanation, count_text, explain_text, with_softmax
@@ -59,7 +60,7 @@ def explain(
     eqs = with_softmax(kind.equations) if softmax else kind.equations
     title = kind.name + (f" ({kind.source})" if kind.source else "")
     if plan:
-        text = plan_text(make_plan(eqs))
+        text = plan_text(make_plan(planned_equations(eqs)))
         print(json.dumps(_about(kind) | {"plan": text}, ensure_ascii=False) if as_json else text)
         return
     about = Explanation(title, eqs, softmax)
@@ -68,8 +69,20 @@ def explain(
     sizes = parse_sizes(size) if size else None
     if sizes is not None:
         check_sizes(CellType(eqs, kind.name), sizes)
-    text = explain_latex(about) if latex else explain_text(about, sizes)
-    print(json.dumps(_about(kind) | {"explanation": text}, ensure_ascii=False) if as_json else text)
+    kernels = why_not(kind.equations, sizes)
+    text = explain_latex(about) if latex else explain_text(about, sizes) + _kernels_text(kernels)
+    found = _about(kind) | {"explanation": text, "kernels": kernels}
+    print(json.dumps(found, ensure_ascii=False) if as_json else text)
+
+
+def _kernels_text(kernels: dict[str, str | None]) -> str:
+    """Whether the cell is compiled, or why it is not."""
+    if not any(kernels.values()):
+        return "\n\nCompiled kernels\n    yes, for the CPU and for a GPU"
+    rows = [f"    {where}: {problem or 'yes'}" for where, problem in kernels.items()]
+    if len({*kernels.values()}) == 1:
+        rows = [f"    no: {next(iter(kernels.values()))}"]
+    return "\n".join(["\n\nCompiled kernels", *rows])
 
 
 def _about(kind: CellType) -> dict[str, Any]:
@@ -106,9 +119,15 @@ def bench(
     yardstick = "torch.nn" if "torch.nn" in candidates else "torch.nn.LSTM"
     if yardstick not in candidates:
         candidates |= {yardstick: speed.layers(named()["lstm"], H, [], where)["torch.nn"]}
+    problem = speed.why_slow(kind, H, where)
+    if problem:
+        del candidates["auto"]
     names = {"auto": "compiled", "planned": "a loop in torch", yardstick: yardstick}
+    names = {name: names[name] for name in candidates}
     if not as_json:
         print(f"{kind.name}: {T} steps, {B} rows, {H} units, {dtype}, {where}; medians of ms")
+        if problem:
+            print(f"No compiled kernels: {problem}")
     found = {
         mode: speed.measure(candidates, shape_TBH, mode, rounds, where) for mode in speed.MODES
     }
@@ -117,7 +136,7 @@ def bench(
             mode: {names[name]: speed.median(s) * 1e3 for name, s in seconds.items()}
             for mode, seconds in found.items()
         }
-        about = {"device": device, "dtype": dtype, "milliseconds": medians}
+        about = {"device": device, "dtype": dtype, "milliseconds": medians, "slow": problem}
         print(json.dumps({"cell": kind.name, "shape": shape_TBH, **about}))
         return
     print(f"    {'':<16}{'forward':>10}{'':>10}{'forward+backward':>20}")
@@ -125,8 +144,9 @@ def bench(
         row = f"    {label:<16}"
         for mode, width in zip(speed.MODES, (10, 20), strict=True):
             row += f"{speed.median(found[mode][name]) * 1e3:>{width}.3f}"
-            times = speed.median(speed.ratios(found[mode], "auto", name))
-            row += f"{times:>9.2f}x" if name != "auto" else " " * 10
+            first = next(iter(names))
+            times = speed.median(speed.ratios(found[mode], first, name))
+            row += f"{times:>9.2f}x" if name != first else " " * 10
         print(row.rstrip())
 
 

@@ -16,14 +16,23 @@ from unspool.engine.c_spec import CannotPrint
 from unspool.engine.call import Call, without_autocast, zeros
 from unspool.engine.reference import unfold_reference
 from unspool.engine.saved import Saved
+from unspool.engine.say import say_once
 
 
-def only_reference(call: Call) -> bool:
-    """What plans do not serve: torch.func, forward mode, Python cells, tensors of other kinds."""
-    odd = not isinstance(call.cell, Bound) or call.xs.device.type not in ("cpu", "cuda")
-    odd |= type(call.xs) not in (Tensor, nn.Parameter)
-    learned = any(isinstance(mask, Tensor) and mask.requires_grad for mask in masks_of(call))
-    return odd or learned or in_func() or forward_ad._current_level >= 0
+def why_reference(call: Call) -> str | None:
+    """What plans do not serve: Python cells, transforms, tensors of other kinds and devices."""
+    if not isinstance(call.cell, Bound):
+        return "it is a Python class, not equations"
+    if in_func() or forward_ad._current_level >= 0:
+        return "under torch.func and in forward mode the reference runs, step by step"
+    if call.xs.device.type not in ("cpu", "cuda"):
+        return f"there are no kernels for {call.xs.device.type}"
+    for tensor in (call.xs, *call.state, *call.cell.tensors.values()):
+        if type(tensor) not in (Tensor, nn.Parameter):
+            return f"there are no kernels for {type(tensor).__name__}"
+    if any(isinstance(mask, Tensor) and mask.requires_grad for mask in masks_of(call)):
+        return "kernels give masks no gradient"
+    return None
 
 
 def masks_of(call: Call) -> list[Any]:
@@ -88,6 +97,8 @@ class _Unfold(torch.autograd.Function):
             return (None,) * len(ctx.needs_input_grad)
         grads = whole(given, ctx.shapes)
         if torch.is_grad_enabled() or not all(map(is_one, grads)):
+            if ctx.backend is not planned:
+                say_of_gradients(ctx.call)
             return (None, None, *through_reference(ctx.call, tensors, grads))
         call = ctx.call.on(tensors)
         wants_x = ctx.needs_input_grad[2]
@@ -98,6 +109,14 @@ class _Unfold(torch.autograd.Function):
         wanted = zip(names, tensors, ctx.needs_input_grad[2:], strict=True)
         shares = (gradient_of(found, n, t) if needed else None for n, t, needed in wanted)
         return (None, None, *shares)
+
+
+def say_of_gradients(call: Call) -> None:
+    assert isinstance(call.cell, Bound)
+    problem = (
+        "gradients of gradients, and gradients of many outputs at once, are taken step by step"
+    )
+    say_once(problem, call.cell.equations)
 
 
 def is_one(tensor: Tensor) -> bool:

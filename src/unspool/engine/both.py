@@ -10,7 +10,15 @@ from torch import Tensor
 from unspool.cells.cell import Bound
 from unspool.cells.state import make_state
 from unspool.engine import cuda
-from unspool.engine.autograd import fixed, gradient_of, in_words, is_one, through_reference, whole
+from unspool.engine.autograd import (
+    fixed,
+    gradient_of,
+    in_words,
+    is_one,
+    say_of_gradients,
+    through_reference,
+    whole,
+)
 from unspool.engine.call import Call, without_autocast
 from unspool.engine.saved import Saved
 
@@ -67,6 +75,7 @@ class _Both(torch.autograd.Function):
         given, needed = _halves(whole(grads, ctx.shapes)), _halves(ctx.needs_input_grad[1:])
         pairs = list(zip(ctx.calls, tensors, given, strict=True))
         if torch.is_grad_enabled() or not all(map(is_one, itertools.chain(*given))):
+            say_of_gradients(ctx.calls[0])
             found = [through_reference(*pair) for pair in pairs]
             return (None, *itertools.chain(*found))
         calls = [call.on(own) for call, own, _ in pairs]

@@ -31,8 +31,18 @@ def serves(device: torch.device) -> bool:
     return device.type == "cuda"
 
 
+def why_not(call: Call) -> str | None:
+    """What stands against the kernels, if anything."""
+    if not serves(call.xs.device):
+        return f"they run on a CUDA device, and xs is on {call.xs.device}"
+    if call.xs.dtype not in DTYPES:
+        known = "bfloat16, float16, float32 and float64"
+        return f"on a GPU they compute in {known}, not in {call.xs.dtype}"
+    return None
+
+
 def takes(call: Call) -> bool:
-    return serves(call.xs.device) and call.xs.dtype in DTYPES
+    return why_not(call) is None
 
 
 def plan_of(call: Call) -> Plan:
@@ -325,10 +335,23 @@ def _loop_of(
     device: torch.device,
     precision: str,
 ) -> Loop:
-    known = dict(sizes)
-    recurrence = Recurrence(
+    recurrence = recurrence_of(
+        passes, dict(sizes), row_masks, numbers, ragged=ragged, backwards=backwards
+    )
+    return Loop(recurrence, dtype, B, device, precision)
+
+
+def recurrence_of(
+    passes: Passes,
+    sizes: Mapping[str, int],
+    row_masks: frozenset[str] = frozenset(),
+    numbers: frozenset[str] = frozenset(),
+    ragged: bool = False,
+    backwards: tuple[bool, ...] = (False,),
+) -> Recurrence:
+    return Recurrence(
         levels=passes.levels,
-        sizes={name: size.value(known) for name, size in passes.plan.sizes.items()},
+        sizes={name: size.value(sizes) for name, size in passes.plan.sizes.items()},
         carried=passes.carried,
         outputs=passes.outputs,
         stored=passes.stored,
@@ -339,4 +362,3 @@ def _loop_of(
         ragged=ragged,
         backwards=backwards,
     )
-    return Loop(recurrence, dtype, B, device, precision)

@@ -26,8 +26,10 @@ from unspool.engine.call import (
     without_autocast,
 )
 from unspool.engine.graphs import is_traced
+from unspool.engine.kernels import no_kernels
 from unspool.engine.launch import real_of
 from unspool.engine.masks import Masks
+from unspool.engine.pieces import Pieces, pieces_of
 from unspool.engine.programs import build_both
 from unspool.engine.saved import Saved
 from unspool.engine.say import say_once
@@ -108,20 +110,18 @@ class Given(NamedTuple):
 def unfold_op(*arguments: Any) -> list[Tensor]:
     """ys, the last state, the recorded lines; in training also what the backward pass reads."""
     given, training = Given(*arguments[:-1]), arguments[-1]
-    call = given.call()
-    backend = _backend(call, given.backend)
+    backend, call, pieces = _chosen(given.call(), given.backend)
     with without_autocast(call.xs.device.type), in_words("forwards"):
-        if backend is cpu:
-            outputs, saved = cpu.forward(call, training, room=cpu.room_for_saved(call))
-            return [*outputs, *(saved.tensors if training else [])]
         runs = _trusted(backend, call, given.backend, training)
-        outputs, saved = runs.forward(call, training)
-    outputs = [output.clone() for output in outputs]  # own memory
-    if not training or backend is planned:
-        return outputs
-    if runs is planned:  # as many as were promised
-        return [*outputs, *_kept(call)]
-    return [*outputs, *map(_own, saved.tensors)]
+        how = {"room": cpu.room_for_saved(call)} if runs is cpu else {}
+        outputs, saved = runs.forward(call, training, **how)
+    kept = saved.tensors if training else []
+    if runs is not cpu:
+        outputs = [output.clone() for output in outputs]  # own memory
+        kept = [] if runs is planned else [*map(_own, kept)]
+    if training and runs is planned and backend is cuda:
+        kept = _kept(call)  # as many as were promised
+    return [*(outputs if pieces is None else pieces.outputs(outputs)), *kept]
 
 
 def _trusted(backend: Any, call: Call, asked: str, training: bool) -> Any:
@@ -161,11 +161,11 @@ def _(*arguments: Any) -> list[Tensor]:
     found += [xs.new_empty(B, n) for n in cell.state_sizes.values()]
     names = [cell.equations.carried.get(name, name) for name in call.record]
     found += [xs.new_empty(T, B, cell.size(name)) for name in names]
-    backend = _backend(call, given.backend) if training else planned
+    backend, inner, _ = _chosen(call, given.backend) if training else (planned, call, None)
     if backend is cpu:
-        found.append(xs.new_empty(cpu.room_for_saved(call)))
+        found.append(xs.new_empty(cpu.room_for_saved(inner)))
     elif backend is cuda:
-        found += _kept(call)
+        found += _kept(inner)
     return found
 
 
@@ -176,19 +176,22 @@ def _(*arguments: Any) -> list[Tensor]:
 )
 def backward_op(*arguments: Any) -> list[Tensor]:
     """Gradients of xs, of each state, of each parameter."""
-    *given, saved, grads = arguments
-    call = Given(*given).call()
-    asked = Given(*given).backend
+    given, saved, grads = Given(*arguments[:-2]), *arguments[-2:]
+    call = given.call()
+    backend, inner, pieces = _chosen(call, given.backend)
+    grads = grads if pieces is None else pieces.grads(grads)
     with without_autocast(call.xs.device.type), in_words("backwards"):
-        backend = _trusted(_backend(call, asked), call, asked, True)
-        if backend is cpu:
-            kept = Saved(saved, cpu.layout_of(call)) if saved else cpu.forward(call, True)[1]
-            found = cpu.backward(call, kept, grads, True)
+        backend = _trusted(backend, inner, given.backend, True)
+        # the planned loop keeps nothing, nor does a graph that was made without gradients
+        if backend is planned or not saved:
+            kept = backend.forward(inner, training=True)[1]
         else:
-            # the planned loop keeps nothing, nor does a graph that was made without gradients
-            kept = Saved(saved, None) if saved else backend.forward(call, training=True)[1]
-            found = backend.backward(call, kept, grads, True)
-            found = {name: gradient.clone() for name, gradient in found.items()}  # own memory
+            kept = Saved(saved, cpu.layout_of(inner) if backend is cpu else None)
+        found = backend.backward(inner, kept, grads, True)
+    if backend is not cpu:
+        found = {name: gradient.clone() for name, gradient in found.items()}  # own memory
+    if pieces is not None:
+        found = pieces.gradients(found)
     assert isinstance(call.cell, Bound)
     tensors = {"x": call.xs, **dict(zip(call.cell.equations.states, call.state, strict=True))}
     tensors |= call.cell.tensors
@@ -295,23 +298,36 @@ def _masked(tensor: Tensor, mask: Tensor | None) -> Tensor:
     return tensor if mask is None else tensor * mask.to(tensor.dtype)
 
 
-def _backend(call: Call, backend: str) -> Any:
+class Chosen(NamedTuple):
+    """What runs, the call that it runs, and how that call is one in pieces."""
+
+    backend: Any
+    call: Call
+    pieces: Pieces | None = None
+
+
+def _chosen(call: Call, asked: str) -> Chosen:
     """The kernels wherever they can run; else the planned loop, which runs anew backwards."""
     found = cpu if cpu.takes(call) else cuda if cuda.takes(call) else planned
-    if backend == "planned" or not call.xs.numel():
-        return planned
-    if backend != "auto" and found is not {"cpu": cpu, "cuda": cuda}.get(backend):
+    if asked == "planned" or not call.xs.numel():
+        return Chosen(planned, call)
+    if asked != "auto" and found is not {"cpu": cpu, "cuda": cuda}.get(asked):
         where = f"{call.xs.dtype} on {call.xs.device.type}"
-        raise ValueError(f"the {backend} backend does not run {where}; backend='auto' does")
+        raise ValueError(f"the {asked} backend does not run {where}; backend='auto' does")
+    assert isinstance(call.cell, Bound)
     if found is planned:
-        return planned
+        say_once(str(no_kernels(call)), call.cell.equations)
+        return Chosen(planned, call)
     try:
+        pieces = pieces_of(call)
+        inner = call if pieces is None else pieces.call()
         if found is cpu:
-            build_both(cpu.plan_of(call), call.xs.dtype, False)
+            build_both(cpu.plan_of(inner), inner.xs.dtype, False)
         else:
-            cuda.print_both(call)
+            cuda.print_both(inner)
     except (CannotPrint, CannotBuild) as error:
-        if backend != "auto":
-            raise ValueError(f"the {backend} backend cannot run this cell: {error}") from None
-        return planned
-    return found
+        if asked != "auto":
+            raise ValueError(f"the {asked} backend cannot run this cell: {error}") from None
+        say_once(str(error), call.cell.equations if isinstance(error, CannotPrint) else None)
+        return Chosen(planned, call)
+    return Chosen(found, inner, pieces)

@@ -2,15 +2,17 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from unspool.cells.cell import Bound
-from unspool.cells.state import state_type
+from unspool.cells.state import make_state, state_type
 from unspool.engine.autograd import in_func
 from unspool.engine.call import Call
+from unspool.engine.pieces import Pieces
 
 
 class Session(ABC):
@@ -61,3 +63,35 @@ class Session(ABC):
     @abstractmethod
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
         """One step, without gradients."""
+
+
+class JoinedSession(Session):
+    """Steps of a cell whose vectors are cut in its kernels: pieces go in, and are joined again."""
+
+    def __init__(self, kind: type[Session], pieces: Pieces):
+        super().__init__(pieces.whole)
+        self.pieces, call = pieces, pieces.call()
+        assert isinstance(call.cell, Bound)
+        eqs, self.extra = pieces.split.for_steps
+        cell = Bound(eqs, call.cell.sizes, call.cell.tensors)
+        self.extra_sizes = [cell.size(name) for name in self.extra]
+        self.states, self.inner_lines = eqs.states, eqs.carried
+        state = make_state(self.states, [*call.state, *self.unread(call.xs)])
+        self.inner = kind(replace(call, cell=cell, state=state, record=()))
+        self.any_rows = self.inner.any_rows
+
+    def unread(self, xs: Tensor) -> list[Tensor]:
+        return [xs.new_zeros(xs.shape[-2], n) for n in self.extra_sizes]
+
+    def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+        pieces, eqs = self.pieces, self.pieces.equations
+        given = pieces.cut(dict(zip(eqs.states, state, strict=True)), -1)
+        given |= zip(self.extra, self.unread(x), strict=True)
+        y, last = self.inner.step(x, make_state(self.states, (given[n] for n in self.states)))
+        ends = dict(zip(self.states, last, strict=True))
+        carried = self.inner_lines
+        lines = {carried[name]: value for name, value in ends.items()}
+        lines[pieces.split.equations.output] = y
+        values = [lines[piece] for piece in pieces.split.output]
+        y = values[0] if len(values) == 1 else torch.cat(values, -1)
+        return y, self.make(*(pieces.join(name, ends) for name in eqs.states))

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from unspool.cells.cell import Bound, Cell
-from unspool.engine import cpu, cuda
-from unspool.engine.autograd import only_reference
+from unspool.engine import cpu
+from unspool.engine.autograd import why_reference
 from unspool.engine.c_build import CannotBuild
 from unspool.engine.c_spec import CannotPrint
 from unspool.engine.call import (
@@ -19,11 +19,13 @@ from unspool.engine.call import (
     without_autocast,
 )
 from unspool.engine.graphs import is_traced
+from unspool.engine.kernels import no_kernels
 from unspool.engine.launch import is_captured
 from unspool.engine.masks import Masks
+from unspool.engine.pieces import pieces_of
 from unspool.engine.reference import unfold_reference
 from unspool.engine.say import say_once
-from unspool.engine.session import Session
+from unspool.engine.session import JoinedSession, Session
 from unspool.engine.step_cpu import CpuSession
 from unspool.engine.step_cuda import CudaSession
 
@@ -68,9 +70,8 @@ class Stepper:
         call = prepare(
             cell, x[None], state, lengths=None, reverse=False, masks=self.masks, record=()
         )
-        nothing = only_reference(call) or not len(x)
         with without_autocast(x.device.type):
-            session = None if nothing else self.session(call)
+            session = self.session(call) if len(x) else None
             if session is None:
                 ys, last, _ = unfold_reference(call)
                 return ys[0], last
@@ -86,8 +87,11 @@ class Stepper:
         return self.converted[dtype]
 
     def session(self, call: Call) -> Session | None:
-        kind = CpuSession if cpu.takes(call) else CudaSession if cuda.takes(call) else None
-        if kind is None:
+        kind = CpuSession if cpu.takes(call) else CudaSession
+        problem = why_reference(call) or no_kernels(call)
+        if problem:
+            if isinstance(call.cell, Bound):
+                say_once(problem, call.cell.equations)
             return None
         key = (kind.rows_of(call), call.xs.dtype)
         if key not in self.sessions:
@@ -102,12 +106,14 @@ class Stepper:
 
 def _begun(kind: type[Session], call: Call) -> Session | None:
     try:
-        return kind(call)
-    except CannotPrint:
-        return None
+        pieces = pieces_of(call)
+        return kind(call) if pieces is None else JoinedSession(kind, pieces)
+    except CannotPrint as error:
+        assert isinstance(call.cell, Bound)
+        say_once(str(error), call.cell.equations)
     except CannotBuild as error:
         say_once(str(error))
-        return None
+    return None
 
 
 def _frozen(cell: Any) -> Any:

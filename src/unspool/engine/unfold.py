@@ -7,14 +7,16 @@ from torch import Tensor
 
 from unspool.cells.cell import Bound, Cell
 from unspool.engine import bf16, cpu, cuda, planned, trust
-from unspool.engine.autograd import is_training, only_reference, unfold_with
+from unspool.engine.autograd import is_training, unfold_with, why_reference
 from unspool.engine.both import unfold_both
 from unspool.engine.c_build import CannotBuild
 from unspool.engine.c_spec import CannotPrint
 from unspool.engine.call import Call, prepare, without_autocast
 from unspool.engine.graphs import in_graph, is_traced
+from unspool.engine.kernels import no_kernels
 from unspool.engine.masks import Masks
 from unspool.engine.op import unfold_compiled
+from unspool.engine.pieces import pieces_of
 from unspool.engine.recompute import in_chunks
 from unspool.engine.reference import unfold_reference
 from unspool.engine.say import say_once
@@ -24,63 +26,73 @@ Unfolded = tuple[Tensor, Any, dict[str, Tensor]]
 
 
 def unfold_planned(call: Call) -> Unfolded:
-    if only_reference(call):
-        raise ValueError(
-            "the planned backend runs equations, outside torch.func and forward mode; "
-            "backend='auto' falls back to the reference for the rest"
-        )
+    problem = why_reference(call)
+    if problem:
+        raise ValueError(f"the planned backend cannot run this: {problem}; backend='auto' does")
     return unfold_with(planned, call)
 
 
 def unfold_cpu(call: Call) -> Unfolded:
-    if only_reference(call) or not cpu.takes(call):
-        raise ValueError(
-            "the cpu backend runs equations in float32 or float64 on the CPU, outside torch.func "
-            "and forward mode; backend='auto' falls back to the reference for the rest"
-        )
+    problem = why_reference(call) or cpu.why_not(call)
+    if problem:
+        raise ValueError(f"the cpu backend cannot run this: {problem}; backend='auto' does")
     return _kernels(cpu, "cpu", call)
 
 
 def unfold_bf16(call: Call) -> Unfolded:
-    problem = bf16.why_not(call)
-    if only_reference(call) or problem:
-        problem = problem or "it runs equations, outside torch.func and forward mode"
+    problem = why_reference(call) or bf16.why_not(call)
+    if problem:
         raise ValueError(f"the bf16 backend cannot run this: {problem}")
     return _kernels(bf16, "bf16", call)
 
 
 def unfold_cuda(call: Call) -> Unfolded:
-    if only_reference(call) or not cuda.takes(call):
-        raise ValueError(
-            "the cuda backend runs equations in bfloat16, float16, float32 or float64 on a CUDA "
-            "device, outside torch.func and forward mode; backend='auto' falls back to the "
-            "reference for the rest"
-        )
+    problem = why_reference(call) or cuda.why_not(call)
+    if problem:
+        raise ValueError(f"the cuda backend cannot run this: {problem}; backend='auto' does")
     return _kernels(cuda, "cuda", call)
 
 
 def _kernels(backend: Any, name: str, call: Call) -> Unfolded:
     try:
-        return unfold_with(backend, call)
+        return _in_pieces(backend, call)
     except (CannotPrint, CannotBuild) as error:
         raise ValueError(f"the {name} backend cannot run this cell: {error}") from None
 
 
+def _in_pieces(backend: Any, call: Call, check: bool = False) -> Unfolded:
+    """Runs kernels, without a `concat`; with `check` on a GPU once they have earned their trust."""
+    pieces = pieces_of(call)
+    inner = call if pieces is None else pieces.call()
+    if check:
+        trust.earned([inner], is_training(inner))
+    found = unfold_with(backend, inner)
+    return found if pieces is None else pieces.unfolded(found)
+
+
 def unfold_auto(call: Call) -> Unfolded:
-    """The fastest backend that can; it never fails for want of a compiler."""
-    if only_reference(call):
+    """The fastest backend that can. It needs no compiler, and says what keeps a cell slow."""
+    problem = why_reference(call)
+    if problem:
+        # a Python class never had kernels, and tensors without numbers need none
+        nothing = call.xs.device.type == "meta" or type(call.xs).__name__ == "FakeTensor"
+        if isinstance(call.cell, Bound) and not nothing:
+            say_once(problem, call.cell.equations)
         return unfold_reference(call)
+    assert isinstance(call.cell, Bound)
+    if not call.xs.numel():
+        return unfold_with(planned, call)  # nothing to be fast at
     try:
         if cpu.takes(call):
-            return unfold_with(cpu, call)
-        if cuda.takes(call) and call.xs.numel():
-            trust.earned([call], is_training(call))
-            return unfold_with(cuda, call)
-    except CannotPrint:
-        pass  # the planned loop knows everything the language has
+            return _in_pieces(cpu, call)
+        if cuda.takes(call):
+            return _in_pieces(cuda, call, check=True)
+        say_once(str(no_kernels(call)), call.cell.equations)
+    except CannotPrint as error:
+        say_once(str(error), call.cell.equations)
     except CannotBuild as error:
         say_once(str(error))
-    return unfold_planned(call)
+    return unfold_with(planned, call)
 
 
 def _in_one_launch(calls: Sequence[Call], backend: str) -> list[Unfolded] | None:
@@ -88,17 +100,20 @@ def _in_one_launch(calls: Sequence[Call], backend: str) -> list[Unfolded] | None
     if backend not in ("auto", "cuda") or not all(map(_runs_on_cuda, calls)):
         return None
     try:
-        if not cuda.alike(calls):
+        pieces = [pieces_of(call) for call in calls]
+        inner = [c if p is None else p.call() for c, p in zip(calls, pieces, strict=True)]
+        if not cuda.alike(inner):
             return None
         if backend == "auto":
-            trust.earned(calls, any(map(is_training, calls)))
-        return unfold_both(calls)
+            trust.earned(inner, any(map(is_training, inner)))
+        found = unfold_both(inner)
+        return [f if p is None else p.unfolded(f) for f, p in zip(found, pieces, strict=True)]
     except (CannotPrint, CannotBuild):
         return None  # one alone may run where two do not, and says what is wrong where it does not
 
 
 def _runs_on_cuda(call: Call) -> bool:
-    return not only_reference(call) and cuda.takes(call) and bool(call.xs.numel())
+    return not (why_reference(call) or cuda.why_not(call)) and bool(call.xs.numel())
 
 
 BACKENDS: dict[str, Callable[[Call], Unfolded]] = {

@@ -13,6 +13,7 @@ import torch
 
 from unspool.cells.cell import Cell, CellType
 from unspool.engine import unfold
+from unspool.engine.kernels import some_sizes
 
 MODES = ("forward", "forward+backward")
 TORCH = {"lstm": torch.nn.LSTM, "gru_after": torch.nn.GRU, "elman": torch.nn.RNN}
@@ -20,8 +21,19 @@ Layer = Callable[[torch.Tensor], torch.Tensor]
 
 
 def build(kind: CellType, size: int) -> Cell:
-    """A cell with all sizes alike."""
-    return Cell(kind, dict.fromkeys(kind.equations.named_sizes, size))
+    """A cell with all sizes alike, as far as its equations allow."""
+    return Cell(kind, some_sizes(kind.equations, size))
+
+
+def why_slow(kind: CellType, size: int, where: "Where") -> str | None:
+    """Why the cell has no compiled kernels here; None if it has."""
+    cell = where.put(build(kind, size))
+    xs = torch.zeros(1, 1, cell.input_size, device=where.device, dtype=where.dtype)
+    try:
+        unfold(cell, xs.requires_grad_(), backend=torch.device(where.device).type)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 @dataclass(frozen=True)

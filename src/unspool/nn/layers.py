@@ -11,10 +11,11 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from unspool.cells.cell import Bound
-from unspool.engine import CallError, eager, is_traced, leaf, unfold_directions
+from unspool.engine import CallError, eager, in_graph, is_traced, leaf, unfold_directions
 from unspool.nn.arguments import check_flags, check_sizes
 from unspool.nn.weights import bind, torchs_equations
 
+PLAIN = (Tensor, nn.Parameter)
 KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
 
 
@@ -73,8 +74,8 @@ class _Layer(nn.RNNBase):
     @eager
     @leaf
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
-        if is_traced() and torch.onnx.is_in_onnx_export():
-            return super().forward(input, hx)  # which the exporter knows as one operator
+        if self._is_for_torch(input, hx):
+            return super().forward(input, hx)
         if isinstance(input, PackedSequence):
             return self._packed(input, hx)
         name = type(self).__name__
@@ -95,6 +96,20 @@ class _Layer(nn.RNNBase):
         xs = input.transpose(0, 1) if self.batch_first else input
         ys, last = self._run(xs, self._split(hx, batched=True), None)
         return ys.transpose(0, 1) if self.batch_first else ys, self._join(last)
+
+    def _is_for_torch(self, input: Any, hx: Any) -> bool:
+        """Whether torch's own layer is asked for: its operator, on tensors of another kind.
+
+        The exporter of ONNX that traces knows the operator; per-sample gradients and other
+        subclasses of tensors do with it what they will.
+        """
+        if in_graph():
+            return is_traced() and torch.onnx.is_in_onnx_export()
+        states = hx if isinstance(hx, tuple | list) else (hx,)
+        data = input.data if isinstance(input, PackedSequence) else input
+        weights = (getattr(self, name) for name in self._flat_weights_names)
+        values = (data, *states, *weights)
+        return any(type(v) not in PLAIN and hasattr(v, "__torch_function__") for v in values)
 
     def _packed(self, packed: PackedSequence, hx: Any) -> tuple[PackedSequence, Any]:
         """Runs in the packed order, longest first; states go in and out in the caller's order."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from unspool.cells.find import lasting_name
 from unspool.data.builtin import PREFIX
 from unspool.train.checkpoint import Checkpoints, DamagedFile, read_packed
 from unspool.train.fit import CHECKPOINTS, WEIGHTS, Fitted, fit
@@ -42,6 +43,8 @@ __all__ = [
     "sections", "spread", "train",
 ]  # fmt: skip
 
+CELLS = ("cell", "decoder_cell")
+
 
 def run(
     task: str,
@@ -52,7 +55,11 @@ def run(
     report: Reporter | None = None,
     **settings: Any,
 ) -> Fitted:
-    """`run("classify", "names.tsv", out="runs/names", hidden=256)`: trains, by short names."""
+    """`run("classify", "names.tsv", out="runs/names", hidden=256)`: trains, by short names.
+
+    `cell` and `decoder_cell` may be cell types, whose equations and name go into the run folder.
+    """
+    settings |= {name: lasting_name(settings[name]) for name in CELLS if settings.get(name)}
     found = spread(find_task(task), {"train": str(data), **settings})
     return train(make_config(task, found), out, start=start, report=report)
 
