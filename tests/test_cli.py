@@ -1,8 +1,10 @@
 """The command line as a person uses it."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 from typer.testing import CliRunner
@@ -44,6 +46,25 @@ def test_explain_text_file_and_stdin(tmp_path: Path) -> None:
         result = CliRunner().invoke(app, ["explain", which], input=stdin)
         assert "dB = sum_t da_m m^T" in result.stdout
     assert CliRunner().invoke(app, ["explain", str(file)]).stdout.startswith("mine\n")
+
+
+ODD = "o = W_o @ x\nh' = tanh(W @ x + U @ h)"
+IDLE = "line 1: o is computed, and nothing reads it (W_o serves it alone)\n    o = W_o @ x\n    ^\n"
+
+
+def test_explain_prints_warnings_on_its_page(tmp_path: Path) -> None:
+    file = tmp_path / "odd.cell"
+    file.write_text(ODD)
+    page = run("explain", str(file))
+    assert page.stdout.partition("\nWarnings\n")[2].startswith(indent(IDLE, "    "))
+    assert page.stderr == ""
+    found = json.loads(run("explain", str(file), "--json").stdout)["warnings"]
+    assert [text[: len(IDLE)] for text in found] == [IDLE]
+    for option in ("--latex", "--plan"):  # the page has no place for them
+        other = run("explain", str(file), option)
+        assert "nothing reads it" not in other.stdout
+        assert other.stderr.startswith(f"warning: {IDLE}")
+    assert "Warnings" not in run("explain", "lstm").stdout
 
 
 def test_explain_with_numbers() -> None:

@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from tests.train.toy import labelled
 from unspool.cli import app
+from unspool.equations.errors import EquationWarning
 
 TAGGED = "\n".join("the\tD\ndog\tN\nran\tV\n\na\tD\ncat\tN\nsat\tV\n" for _ in range(8))
 ENTITIES = "\n".join("Ann\tI-P\nSmith\tI-P\nran\tO\n\nin\tO\nRome\tI-L\n" for _ in range(8))
@@ -58,6 +59,22 @@ def test_a_run_folder_is_what_it_says(runs: Path) -> None:
     assert "version: 2" in (runs / "l" / "config.yaml").read_text()
     for line in (runs / "l" / "metrics.jsonl").read_text().splitlines():
         json.loads(line)
+
+
+def test_odd_equations_are_said_when_a_training_starts(tmp_path: Path) -> None:
+    """Once, and not when the run is used."""
+    file, out = tmp_path / "odd.cell", tmp_path / "run"
+    file.write_text("h' = tanh(W @ x + U @ h)\no = W_o @ x")
+    data = labelled(tmp_path)
+    small = ["--hidden", "6", "--embedding", "5", "--epochs", "1", "--batch", "60"]
+    with pytest.warns(EquationWarning) as caught:
+        fine("train", "classify", str(data), "--out", str(out), "--cell", str(file), *small)
+    assert [warning.message.args[0].partition(",")[0] for warning in caught] == [  # type: ignore
+        "line 2: o is computed"
+    ]
+    fine("evaluate", str(out), str(data))  # a warning would be an error here
+    fine("train", "--resume", str(out))
+    fine("train", "classify", str(data), "--from", str(out), "--out", str(tmp_path / "on"))
 
 
 def test_the_n_grams_stand_beside_every_perplexity(runs: Path) -> None:
@@ -165,7 +182,10 @@ def test_a_damaged_vocabulary_is_named(runs: Path, tmp_path: Path, name: str, da
         (["predict", "{t}", "{raw}"], "give one word a line"),
     ],
 )
-def test_mistakes_are_named(runs: Path, args: list[str], message: str) -> None:
+def test_mistakes_are_named(
+    runs: Path, args: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where the folders go that they name
     known = {name: str(runs / name) for name in "ctln"}
     known |= {"tsv": str(runs / "toy.tsv"), "text": str(runs / "text.txt")}
     known |= {"conll": str(runs / "t.conll"), "raw": str(runs / "raw.conll")}

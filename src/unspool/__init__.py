@@ -19,15 +19,16 @@ from unspool.engine import (
     expected_masks,
     unfold,
 )
-from unspool.equations.errors import EquationError
+from unspool.equations.errors import EquationError, EquationWarning
 from unspool.layers import Dropout, LearnedState, Recurrent
 from unspool.train import load
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Cell", "CellType", "Dropout", "EquationError", "Gradients", "LearnedState", "Masks",
-    "Recurrent", "SlowWarning", "Stepper", "bptt", "cell", "cells", "constrain_orthogonal", "data",
+    "Cell", "CellType", "Dropout", "EquationError", "EquationWarning", "Gradients", "LearnedState",
+    "Masks", "Recurrent", "SlowWarning", "Stepper", "bptt", "cell", "cells", "constrain_orthogonal",
+    "data",
     "detach", "draw_masks", "expected_masks", "init", "inspect", "load", "models", "nn", "train",
     "unfold",
 ]  # fmt: skip

@@ -159,7 +159,8 @@ export interface Relu {
 
 /** "cell" {equations, input, hidden}: equations or a built-in name. */
 export interface CellAnswer {
-  error: { message: string; problem: string; hint: string; line: number; start: number; stop: number } | null; // line and columns from 0; -1: nowhere
+  error: Remark | null;
+  warnings: Remark[]; // the cell works, and these are most likely slips
   equations: string;
   sizes: { name: string; shape: string; role: string }[]; // x, states, output
   lines: { name: string; text: string; size: string }[];
@@ -170,6 +171,15 @@ export interface CellAnswer {
   time: string[];
   graph: { nodes: GraphNode[]; edges: GraphEdge[] } | null;
   flow: Flow | null; // beside "gradients" of the built-in cells
+}
+/** Against the equations: line and columns from 0; -1: nowhere. */
+export interface Remark {
+  message: string;
+  problem: string;
+  hint: string;
+  line: number;
+  start: number;
+  stop: number;
 }
 export interface GraphNode {
   id: number;

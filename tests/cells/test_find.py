@@ -16,7 +16,7 @@ def test_a_cell_type_goes_by_its_name_or_its_equations() -> None:
     assert lasting_name(us.cells.GRU) == "gru"
     assert lasting_name(us.cell(TEXT)) == TEXT
     lasting = lasting_name(us.cell(TEXT, name="leaky"))
-    assert lasting == f"# cell: leaky\n{TEXT}"
+    assert lasting == f"{TEXT}\n# cell: leaky"
     assert lasting_name(lasting) == lasting
     found = find_cell(lasting)
     assert found.name == "leaky"
@@ -25,7 +25,7 @@ def test_a_cell_type_goes_by_its_name_or_its_equations() -> None:
 
 def test_a_file_gives_its_name_unless_its_text_has_one(tmp_path: Path) -> None:
     (tmp_path / "leaky.cell").write_text(TEXT)
-    assert lasting_name(str(tmp_path / "leaky.cell")) == f"# cell: leaky\n{TEXT}"
+    assert lasting_name(str(tmp_path / "leaky.cell")) == f"{TEXT}\n# cell: leaky"
     (tmp_path / "other.cell").write_text(f"# cell: slow\n{TEXT}")
     assert find_cell(str(tmp_path / "other.cell")).name == "slow"
 
@@ -54,7 +54,7 @@ def test_training_takes_cell_types(tmp_path: Path) -> None:
     )
     assert isinstance(fitted.model, nn.Module)
     loaded: Any = us.train.load(tmp_path / "run")
-    assert loaded.settings.cell == f"# cell: leaky\n{TEXT}"
+    assert loaded.settings.cell == f"{TEXT}\n# cell: leaky"
     frozen = us.cell(TEXT)(3, 4).requires_grad_(False)
     with pytest.raises(ValueError, match="frozen parameters, parametrizations and weights"):
         us.train.run("classify", data, out=tmp_path / "other", cell=frozen, **how)

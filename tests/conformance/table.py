@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import torch
 
 import unspool as us
+from unspool.equations.roles import equations
 
 # MUT1 and MUT2 need input = hidden; every other cell is run with sizes that all differ.
 TABLE: list[tuple[us.CellType, dict[str, int]]] = [
@@ -52,10 +53,11 @@ TABLE: list[tuple[us.CellType, dict[str, int]]] = [
     ),
 ]
 TABLE.append(
-    # names that derivations use for themselves, and a line that no state needs
+    # names that derivations use for themselves, and an idle line, which us.cell warns of
     (
-        us.cell(
-            "h' = tanh(W @ x + U @ h)\nys = V @ h'\nc' = ys + 0.5 * c\nx1 = ys * c'", name="names"
+        us.CellType(
+            equations("h' = tanh(W @ x + U @ h)\nys = V @ h'\nc' = ys + 0.5 * c\nx1 = ys * c'"),
+            "names",
         ),
         {"input": 3, "hidden": 4},
     )

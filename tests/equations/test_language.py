@@ -44,6 +44,7 @@ def test_a_cell_of_ten_lines_that_nobody_wrote() -> None:
 def test_names_that_mean_something_elsewhere() -> None:
     """Python's, torch's and the language's own words are names like any other."""
     text = """
+        I: hidden                       # without it, a warning asks whether the identity is meant
         exp    = tanh(lambda @ x + T @ h + half)
         int    = exp * None + I
         class' = sigmoid(exp @ x) * class

@@ -19,6 +19,7 @@ from tests.conformance.table import TABLE
 from tests.equations.random_text import random_cell
 from unspool.engine import tiles, trust
 from unspool.engine.cuda import _loop_of
+from unspool.equations.roles import equations
 
 Check = tuple[str, Callable[[], None]]
 DTYPES = {
@@ -155,9 +156,9 @@ def cell_equals(
 
 def random_equals(device: str, seed: int) -> None:
     draw = random.Random(seed)
-    kind = us.cell(random_cell(draw.choice), name=f"random_{seed}")
+    kind = us.CellType(equations(random_cell(draw.choice)), f"random_{seed}")
     while not (kind.equations.matrices or kind.equations.vectors):  # parameters tell the device
-        kind = us.cell(random_cell(draw.choice), name=f"random_{seed}")
+        kind = us.CellType(equations(random_cell(draw.choice)), f"random_{seed}")
     numbers = {"input": 20, "hidden": 33, "extra": 40}
     sizes = {name: numbers[name] for name in kind.equations.named_sizes}
     cell, truth = made(kind, sizes, seed)

@@ -16,6 +16,7 @@ from unspool.cells.cell import Bound
 from unspool.equations.derivative import OUTPUT, adjoint, derive
 from unspool.equations.evaluate import evaluate, run
 from unspool.equations.explain import Explanation, explain_text
+from unspool.equations.roles import equations
 from unspool.inspect.graph import Edge, Graph, Node, paths, unrolled
 
 every_cell = pytest.mark.parametrize(("kind", "sizes"), TABLE, ids=IDS)
@@ -100,7 +101,8 @@ def test_edge_by_edge_it_is_autograd(kind: us.CellType, sizes: dict[str, int]) -
 @settings(max_examples=40)
 @given(cells())
 def test_edge_by_edge_it_is_autograd_for_any_cell(text: str) -> None:
-    kind, numbers = us.cell(text), {"input": 2, "hidden": 3, "extra": 4}
+    kind = us.CellType(equations(text), "random")
+    numbers = {"input": 2, "hidden": 3, "extra": 4}
     sizes = {name: numbers[name] for name in kind.equations.named_sizes}
     check_gradients(build(kind, sizes), steps=3)
 

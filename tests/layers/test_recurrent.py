@@ -181,7 +181,8 @@ def test_dropout_between_layers_spares_the_last_output() -> None:
 
 
 def test_cells_that_declare_every_size_and_one_recorded_name() -> None:
-    kind = us.cell("s: 5\ns' = tanh(W @ x + U @ s)\nkeep = s'")
+    with pytest.warns(us.EquationWarning, match="keep is computed, and nothing reads it"):
+        kind = us.cell("s: 5\ns' = tanh(W @ x + U @ s)\nkeep = s'")
     layer = us.Recurrent(kind, 3, None, num_layers=2)
     *_, lines = layer(torch.randn(4, 2, 3), record="keep")
     assert lines[1][0]["keep"].shape == (4, 2, 5)

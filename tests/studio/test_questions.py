@@ -229,10 +229,21 @@ def test_a_cell_explained_or_its_mistake() -> None:
     assert "is no cell" in other["error"]["message"]
 
 
+def test_a_cell_with_a_slip_is_explained_all_the_same() -> None:
+    found = ask(Desk(), "cell", {"equations": "z = W_z @ x\nh' = tanh(W @ x + dt * h)"})
+    assert found["error"] is None
+    assert found["total"]
+    idle, step = found["warnings"]
+    assert idle["problem"].startswith("z is computed, and nothing reads it")
+    assert (step["line"], step["start"], step["stop"]) == (1, 18, 20)
+    assert step["hint"].startswith("write the number, 0.1 for example")
+
+
 @pytest.mark.parametrize("name", sorted(us.cells.named()))
 def test_every_cell_is_explained_and_flows(name: str) -> None:
     found = ask(Desk(), "cell", {"equations": name, "input": 4, "hidden": 4})
     assert found["error"] is None
+    assert found["warnings"] == []
     assert found["flow"]["error"] == ""
     json.dumps(finite(found), allow_nan=False)
 

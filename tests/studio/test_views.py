@@ -246,6 +246,13 @@ def test_a_cell_is_edited_mended_and_raced(page: Page, studio: Studio) -> None:
     expect(error).to_contain_text("bracket the product")
     equations.fill("z = sigmoid(W_z @ x + U_z @ h)\nh' = z * h + (1 - z) * tanh(W @ x)")
     expect(error).to_be_hidden()
+    warning = page.locator('[data-role="cell-warning"]')
+    expect(warning).to_have_count(0)
+    equations.fill("z = sigmoid(W_z @ x)\nh' = tanh(W @ x)")
+    expect(warning).to_contain_text("Line 1, column 1: z is computed, and nothing reads it")
+    expect(page.locator('[data-role="derived"]')).to_have_attribute("data-stale", "false")
+    equations.fill("z = sigmoid(W_z @ x + U_z @ h)\nh' = z * h + (1 - z) * tanh(W @ x)")
+    expect(warning).to_have_count(0)
     sizes = {"input": 32, "hidden": 32}
     wanted = ask(Desk(), "cell", {"equations": equations.input_value(), **sizes})
     expect(page.locator('[data-role="total"]')).to_have_attribute(

@@ -1,6 +1,7 @@
 """Cell types and cells: equations, and equations with sizes and parameters."""
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,6 +19,7 @@ from unspool.equations.evaluate import run
 from unspool.equations.expr import Expr
 from unspool.equations.program import Equations
 from unspool.equations.roles import equations
+from unspool.equations.slips import slips
 from unspool.machine import memory
 
 Initialiser = Callable[["Cell"], None]
@@ -29,9 +31,13 @@ def cell(
     """A cell type from its equations.
 
     `init` changes the parameters after the standard initialisation (see `unspool.init`), and
-    `source` says where the cell comes from.
+    `source` says where the cell comes from. What looks like a slip in the text is an
+    `EquationWarning`.
     """
-    return CellType(equations(text), name, source, () if init is None else (init,))
+    kind = CellType(equations(text), name, source, () if init is None else (init,))
+    for slip in slips(kind.equations):
+        warnings.warn(slip, stacklevel=2)
+    return kind
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,18 +3,25 @@
 import difflib
 import re
 import sys
+import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 from unspool.cells import named
-from unspool.cells.cell import Cell, CellType, cell
+from unspool.cells.cell import Cell, CellType
 from unspool.equations import limits
 from unspool.equations.errors import EquationError
+from unspool.equations.roles import equations
+from unspool.equations.slips import slips
 
-NAMED = re.compile(r"\s*#\s*cell:\s*([^\W\d]\w*)\s*\n")  # a first line that names the cell
+NAMED = re.compile(r"^\s*#\s*cell:\s*([^\W\d]\w*)\s*$", re.MULTILINE)
 
 
 def find_cell(which: str) -> CellType:
-    """A cell by name, from a file, from standard input (-), or from the equations themselves."""
+    """A cell by name, from a file, from standard input (-), or from the equations themselves.
+
+    It says nothing of slips: settings ask for the same cell again and again.
+    """
     if which in named():
         return named()[which]
     if "=" in which:
@@ -33,10 +40,16 @@ def find_cell(which: str) -> CellType:
     )
 
 
+def warn_of_slips(kinds: Iterable[CellType]) -> None:
+    """Warns of what looks like a slip in cells that somebody begins to work with."""
+    for slip in (slip for kind in dict.fromkeys(kinds) for slip in slips(kind.equations)):
+        warnings.warn(slip, stacklevel=3)
+
+
 def from_text(text: str, name: str = "cell") -> CellType:
-    """The cell of these equations; a first line `# cell: NAME` names it."""
-    found = NAMED.match(text)
-    return cell(text, name=found[1] if found else name)
+    """The cell of these equations; a comment `# cell: NAME` names it."""
+    found = NAMED.search(text)
+    return CellType(equations(text), found[1] if found else name)
 
 
 def lasting_name(which: object) -> str:
@@ -53,8 +66,9 @@ def lasting_name(which: object) -> str:
             "equations alone would be another cell. Train it without init, or with us.train.fit"
         )
     text = kind.equations.text
-    plain = kind.name == "cell" or NAMED.match(text)
-    return text if plain else f"# cell: {kind.name}\n{text}"
+    plain = kind.name == "cell" or NAMED.search(text)
+    # below the equations, so that these stay on the lines where messages find them
+    return text if plain else f"{text.rstrip()}\n# cell: {kind.name}"
 
 
 def _text(which: object) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from textwrap import indent
 from typing import Annotated, Any
 
 import torch
@@ -9,14 +10,16 @@ import typer
 
 from unspool.cells import named
 from unspool.cells.cell import CellType, check_sizes
-from unspool.cells.find import find_cell
+from unspool.cells.find import find_cell, warn_of_slips
 from unspool.cli.app import Json, app
 from unspool.engine.kernels import planned_equations, why_not
 from unspool.engine.plan_text import plan_text
 from unspool.engine.planning import make_plan
 from unspool.equations.explain import Explanation, count_text, explain_text, with_softmax
 from unspool.equations.explain_latex import explain_latex
+from unspool.equations.slips import slips
 from unspool.lab import speed
+from unspool.text.printable import message
 
 
 @app.command()
@@ -59,9 +62,13 @@ def explain(
     kind = find_cell(which)
     eqs = with_softmax(kind.equations) if softmax else kind.equations
     title = kind.name + (f" ({kind.source})" if kind.source else "")
+    found = [str(slip) for slip in slips(kind.equations)]
+    facts = _about(kind) | {"warnings": found}
+    if not as_json and (plan or latex):  # neither page has a place for them
+        warn_of_slips([kind])
     if plan:
         text = plan_text(make_plan(planned_equations(eqs)))
-        print(json.dumps(_about(kind) | {"plan": text}, ensure_ascii=False) if as_json else text)
+        print(json.dumps(facts | {"plan": text}, ensure_ascii=False) if as_json else text)
         return
     about = Explanation(title, eqs, softmax)
     if latex and size:
@@ -71,8 +78,12 @@ def explain(
         check_sizes(CellType(eqs, kind.name), sizes)
     kernels = why_not(kind.equations, sizes)
     text = explain_latex(about) if latex else explain_text(about, sizes) + _kernels_text(kernels)
-    found = _about(kind) | {"explanation": text, "kernels": kernels}
-    print(json.dumps(found, ensure_ascii=False) if as_json else text)
+    if as_json:
+        print(json.dumps(facts | {"explanation": text, "kernels": kernels}, ensure_ascii=False))
+        return
+    print(text)
+    if found and not latex:
+        print("\nWarnings\n" + indent(message("\n\n".join(found)), "    "))
 
 
 def _kernels_text(kernels: dict[str, str | None]) -> str:
@@ -114,6 +125,7 @@ def bench(
 ) -> None:
     """Time a cell: its kernels against a loop in torch and against torch.nn."""
     kind, shape_TBH, where = find_cell(which), parse_shape(shape), parse_where(device, dtype)
+    warn_of_slips([kind])
     T, B, H = shape_TBH
     candidates = speed.layers(kind, H, ["auto", "planned"], where)
     yardstick = "torch.nn" if "torch.nn" in candidates else "torch.nn.LSTM"

@@ -15,7 +15,9 @@ from unspool.equations.expr import (
     Expr,
     Line,
     Name,
+    Part,
     Product,
+    children,
     neg,
     total,
 )
@@ -120,3 +122,35 @@ def _transposed(matrix: str, seed: Expr) -> Expr:
     if isinstance(seed, Apply) and seed.function == "neg":
         return neg(Product(matrix, seed.args[0], transposed=True))
     return Product(matrix, seed, transposed=True)
+
+
+def trained(backward: Backward) -> set[str]:
+    """The parameters whose gradient is not 0 whatever the numbers are."""
+    zero = set[str]()
+    for line in backward.lines:
+        if _is_zero(line.expr, zero):
+            zero.add(line.name)
+    found = {
+        name
+        for name, outers in backward.matrices.items()
+        if not all(_is_zero(o.left, zero) or _is_zero(o.right, zero) for o in outers)
+    }
+    return found | {name for name, share in backward.vectors.items() if not _is_zero(share, zero)}
+
+
+def _is_zero(expr: Expr, zero: set[str]) -> bool:
+    """Whether an expression is 0 by its form, where the names in `zero` are."""
+    match expr:
+        case Const(value=value):
+            return value == 0
+        case Name(id=name):
+            return name in zero
+        case Product() | Part() | Apply(function="neg" | "mean"):
+            return _is_zero(children(expr)[0], zero)
+        case Apply(function="*", args=args):
+            return any(_is_zero(arg, zero) for arg in args)
+        case Apply(function="/", args=(above, _)):
+            return _is_zero(above, zero)
+        case Apply(function="+" | "-", args=args):
+            return all(_is_zero(arg, zero) for arg in args)
+    return False

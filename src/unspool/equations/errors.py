@@ -1,4 +1,4 @@
-"""The one error a user's equations can cause."""
+"""What can be said against a user's equations: an error stops them, a warning lets them pass."""
 
 from typing import NamedTuple
 
@@ -13,8 +13,8 @@ class Span(NamedTuple):
     stop: int
 
 
-class EquationError(ValueError):
-    """What is wrong with a cell's text: the line, the place in it, and how to mend it."""
+class _Remark(Exception):
+    """A problem, the line and the place in it, and how to mend it."""
 
     def __init__(self, problem: str, text: str = "", span: Span | None = None, hint: str = ""):
         self.problem, self.span, self.hint = problem, span, hint
@@ -25,6 +25,14 @@ class EquationError(ValueError):
         if hint:
             parts.append(hint)
         super().__init__("\n".join(parts))
+
+
+class EquationError(_Remark, ValueError):
+    """What is wrong with a cell's text."""
+
+
+class EquationWarning(_Remark, UserWarning):
+    """What is odd about a cell's text, though it is one."""
 
 
 def _marked(line: str, span: Span) -> tuple[str, str]:

@@ -1,12 +1,11 @@
 """Text to statements: what each line says. Python's grammar reads it; nothing is evaluated."""
 
 import ast
-import difflib
 import itertools
 import math
 from dataclasses import dataclass
 
-from unspool.equations import limits
+from unspool.equations import elsewhere, limits
 from unspool.equations.errors import EquationError, Span
 from unspool.equations.expr import Apply, Const, Expr, Line, Name, Product
 from unspool.equations.functions import CALLABLE, FUNCTIONS
@@ -61,6 +60,14 @@ class _Statement:
                 raise self.error("the left side of an equation is one name", target, hint)
             case ast.Assign(targets=[_, second, *_]):
                 raise self.error("one equation has one `=`", second, "use two lines")
+            case ast.AugAssign(target=ast.Name() as target, op=op) if type(op) in OPERATORS:
+                name = self.name(target)
+                old, new = name.removesuffix("'"), name.removesuffix("'") + "'"
+                hint = f"write it out: {new} = {old} {OPERATORS[type(op)]} (...)"
+                raise self.error("this is not an equation", self.tree, hint)
+            case ast.Expr(value=ast.Compare()):
+                hint = "an equation has a plain `=`: write `name = ...`"
+                raise self.error("this is not an equation", self.tree, hint)
         hint = "write `name = ...`, or `name: size` to declare a size"
         raise self.error("this is not an equation", self.tree, hint)
 
@@ -114,8 +121,9 @@ class _Statement:
             case ast.Call():
                 return self.call(node, depth)
             case ast.Attribute():
-                hint = "remove the `.` part; there is no transpose either"
-                raise self.error("the language has no attributes", node, hint)
+                raise self.attribute(node)
+            case ast.Compare():
+                raise self.error("the language has no comparisons", node, elsewhere.COMPARED)
             case ast.Starred():
                 raise self.error("nothing stands left of `*`", node, "write both factors")
             case ast.Tuple():
@@ -144,6 +152,12 @@ class _Statement:
                 hint = "apply one matrix after the other: A @ (B @ v)"
             case ast.BinOp(op=ast.Mult() | ast.Div(), right=ast.Name(id=inner)):
                 hint = f"bracket the product: ... * ({inner} @ v)"
+            case ast.Attribute() as left:
+                raise self.attribute(left)
+            case ast.Call(func=ast.Attribute() as left):
+                raise self.attribute(left)
+            case ast.Call(func=ast.Name(id="transpose")):
+                hint = elsewhere.TRANSPOSE
             case ast.UnaryOp():
                 hint = "put the sign in front of a bracket: -(W @ v)"
             case _:
@@ -164,14 +178,14 @@ class _Statement:
         return self.apply(symbol, args, node)
 
     def call(self, node: ast.Call, depth: int) -> Expr:
+        if isinstance(node.func, ast.Attribute):
+            raise self.attribute(node.func)
         if not isinstance(node.func, ast.Name):
             hint = "to multiply, write `*`"
             raise self.error("only a function's name can be called", node.func, hint)
         function = node.func.id.replace(PRIME, "'")
         if function not in CALLABLE:
-            close = difflib.get_close_matches(function, CALLABLE, 1)
-            hint = f"did you mean {close[0]}? " if close else "to multiply, write `*`. "
-            hint += f"The functions are {', '.join(CALLABLE)}"
+            hint = elsewhere.about_function(function, step_of(node.args))
             raise self.error(f"there is no function {function!r}", node.func, hint)
         if node.keywords or any(isinstance(arg, ast.Starred) for arg in node.args):
             raise self.error("arguments are plain expressions", node, f"write {function}(...)")
@@ -182,6 +196,15 @@ class _Statement:
             problem = f"{function} takes {expected}, and {given} arguments are given"
             raise self.error(problem, node, hint)
         return self.apply(function, tuple(self.expression(a, depth + 1) for a in node.args), node)
+
+    def attribute(self, node: ast.Attribute) -> EquationError:
+        owner, parts = node.value, []
+        while isinstance(owner, ast.Attribute):
+            parts.append(owner.attr)
+            owner = owner.value
+        parts.append(self.name(owner) if isinstance(owner, ast.Name) else "")
+        hint = elsewhere.about_attribute(".".join(reversed(parts)), node.attr)
+        return self.error("the language has no attributes", node, hint)
 
     def apply(self, function: str, args: tuple[Expr, ...], node: ast.expr) -> Expr:
         """The call, or its value where all arguments are numbers."""
@@ -199,3 +222,15 @@ class _Statement:
         if isinstance(value, complex) or not math.isfinite(value):
             raise self.error("this has no finite value", span, "check the numbers in it")
         return Const(float(value), span=span)
+
+
+def step_of(args: list[ast.expr]) -> str:
+    """The step that h(t-1) names, as text; "" where no step is meant."""
+    match args:
+        case [ast.Name(id="t")]:
+            return "t"
+        case [ast.BinOp(left=ast.Name(id="t"), op=op, right=ast.Constant(value=int(count)))] if (
+            isinstance(op, ast.Add | ast.Sub)
+        ):
+            return f"t{OPERATORS[type(op)]}{count}"
+    return ""

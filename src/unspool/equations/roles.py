@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from unspool.equations import limits
+from unspool.equations import elsewhere, limits
 from unspool.equations.errors import EquationError, Span
 from unspool.equations.expr import Expr, Line, Name, Product, names, products, walk
 from unspool.equations.functions import CALLABLE
@@ -27,6 +27,7 @@ class _Reader:
         statements = parse(text)
         self.lines = [s for s in statements if isinstance(s, Assignment)]
         self.declared = [s for s in statements if isinstance(s, Declaration)]
+        self.named = {item.name for item in self.declared}
         self.assigned = {line.name for line in self.lines}
         self.states = {name[:-1] for name in self.assigned if name.endswith("'")}
         self.vectors: dict[str, Span | None] = {}
@@ -98,6 +99,14 @@ class _Reader:
         if not self.states:
             hint = "a cell carries at least one state: assign a primed name, for example h' = ..."
             span = self.lines[0].span if self.lines else None
+            for line in self.lines:
+                base, step = elsewhere.step_in_name(line.name) or (line.name, "t")
+                if line.name == "h" or (base != line.name and step == "t"):
+                    span = line.span
+                    hint = (
+                        f"write {base}' = ...: {base}' is the new state, {base} the one before it"
+                    )
+                    break
             raise self.error("no state is updated", span, hint)
 
     def check_limits(self) -> None:
@@ -142,8 +151,11 @@ class _Reader:
                 ):
                     self.check_parameter(node, line.name)
             for node in products(line.expr):
-                if not names(node.operand) & ready:
+                read = names(node.operand)
+                if not read & ready:
                     hint = "if a name in it is a state, update it on a line of its own: name' = ..."
+                    meant = [n for n in sorted(ready) if n in {name.lower() for name in read}]
+                    hint = f"write {meant[0]}, in small letters" if meant else hint
                     problem = "this product never changes: no input, state or line is in it"
                     raise self.error(problem, node.span, hint)
             ready.add(line.name)
@@ -159,7 +171,8 @@ class _Reader:
             problem = f"the left of `@` is a matrix parameter, and {name} is a vector"
             raise self.error(problem, node.span, hint)
         if name.endswith("'"):
-            raise self.error("a matrix has no prime", node.span, f"write {name[:-1]} @ ...")
+            hint = f"write {name[:-1]} @ ...; a transposed matrix is a parameter of another name"
+            raise self.error("a matrix has no prime", node.span, hint)
         self.matrices.setdefault(name, (unknown(f"{name}.rows"), unknown(f"{name}.columns")))
 
     def check_parameter(self, node: Name, line: str) -> None:
@@ -176,6 +189,10 @@ class _Reader:
             state = name.removesuffix("'")
             hint = f"add a line `{state}' = ...`"
             raise self.error(f"the state {state} is never updated", span, hint)
+        found = elsewhere.step_in_name(name)
+        if found and found[0] in self.states | {"x"} and name not in self.named:
+            problem = f"{name} would be a trained parameter, not a value of {found[0]}"
+            raise self.error(problem, span, elsewhere.about_step(*found))
         if name in self.matrices:
             hint = "use two names for the two parameters"
             problem = f"{name} is used as a vector here and as a matrix elsewhere"

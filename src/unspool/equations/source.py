@@ -9,31 +9,12 @@ import keyword
 import re
 from collections.abc import Iterator
 
-from unspool.equations import limits
+from unspool.equations import elsewhere, limits
 from unspool.equations.errors import EquationError, Span
 
 NUMBER_AND_LETTERS = r"(?<![\w.])((?>\d+\.?\d*(?:[eE][+-]?\d+)?))([^\W\d]\w*)"
 PRIME = "\u02b9"  # a letter to Python; users type ', or paste one of its look-alikes
 PRIMES = "'\u2019\u2032" + PRIME
-HINTS = {
-    "^": "a power is written `**`",
-    "·": "multiply element by element with `*`, by a matrix with `@`",
-    "×": "multiply element by element with `*`, by a matrix with `@`",
-    "⊙": "multiply element by element with `*`",
-    "∘": "multiply element by element with `*`",
-    "−": "this is a typographic minus; type `-`",
-    ";": "write one equation a line",
-    '"': "the language has no strings",
-    "[": "the language has no indexing; join vectors with `concat(a, b)`",
-    "]": "the language has no indexing; join vectors with `concat(a, b)`",
-    "{": "group with round brackets",
-    "}": "group with round brackets",
-    "²": "a power is written `**2`",
-    "³": "a power is written `**3`",
-    "\xa0": "this is a no-break space; type a plain one",
-    "\ufeff": "this is an invisible byte-order mark; remove it",
-    "\\": "a line break inside brackets needs no mark",
-}
 
 
 class LogicalLine:
@@ -42,8 +23,8 @@ class LogicalLine:
     def __init__(self, text: str, first: int, lines: list[str]):
         self.text, self.first = text, first
         self.indent = len(lines[0]) - len(lines[0].lstrip())
-        self.lines = [_disguise(line) for line in lines]
-        self.lines[0] = self.lines[0].lstrip()
+        self.given = [lines[0].lstrip(), *lines[1:]]
+        self.lines = [_disguise(line) for line in self.given]
 
     def tree(self) -> ast.stmt:
         for row, line in enumerate(self.lines):
@@ -80,6 +61,8 @@ class LogicalLine:
         end = self.place(last, max(len(self.lines[last]) - 1, 0), len(self.lines[last]))
         if isinstance(error, RecursionError | MemoryError):
             return self.error("this is nested too deeply", end, "name parts on lines of their own")
+        if foreign := self._foreign():
+            return foreign
         if re.search(r"=\s*$", whole):
             return self.error("nothing stands right of `=`", end, "write an expression after it")
         if whole.startswith("="):
@@ -88,10 +71,10 @@ class LogicalLine:
             hint = "write what follows; inside brackets an expression may go on in the next line"
             return self.error("the line ends in the middle of an expression", end, hint)
         for row, line in enumerate(self.lines):
-            if match := re.search(r"[\w)]\s+\w|\)\s*[\w(]", line):
-                hint = "multiply element by element with `*`, by a matrix with `@`"
+            if match := re.search(r"\b\w++\s++\w++|\)\s*[\w(]", line):
+                pair = self.given[row][slice(*match.span())].split()
                 place = self.place(row, match.start(), match.end())
-                return self.error("an operator is missing here", place, hint)
+                return self.error("an operator is missing here", place, elsewhere.between(pair))
         row = min((getattr(error, "lineno", None) or 1) - 1, last)
         column = max((getattr(error, "offset", None) or 1) - 1, 0)
         column = min(column, max(len(self.lines[row]) - 1, 0))
@@ -99,6 +82,22 @@ class LogicalLine:
         return self.error(
             "this cannot be read as an equation", self.place(row, column, column + 1), hint
         )
+
+    def _foreign(self) -> EquationError | None:
+        """What is right in another notation: h(t) = ..., h := ..., a if b else c."""
+        if match := re.match(r"(\w+)\(([^()]*)\)\s*=", self.given[0]):
+            problem, step = "the left side of an equation is one name", match[2].strip()
+            hint = elsewhere.about_step(match[1], step) if step[:1] == "t" else "write h' = ..."
+            return self.error(problem, self.place(0, 0, match.end(2) + 1), hint)
+        for row, line in enumerate(self.given):
+            if (column := line.find(":=")) >= 0:
+                place = self.place(row, column, column + 2)
+                return self.error("an equation has a plain `=`", place, "write `name = ...`")
+            if found := elsewhere.about_keyword(line):
+                word, start, hint = found
+                place = self.place(row, start, start + len(word))
+                return self.error(f"there is no `{word}` in the language", place, hint)
+        return None
 
 
 def logical_lines(text: str) -> Iterator[LogicalLine]:
@@ -110,6 +109,7 @@ def logical_lines(text: str) -> Iterator[LogicalLine]:
         if started is not None:
             started[1].append(line)
         elif line.strip():
+            _check_statement(text, line, number)
             started = (number, [line])
         for column, char in enumerate(line):
             _check_character(text, line, number, column)
@@ -127,6 +127,14 @@ def _checked_length(line: LogicalLine) -> LogicalLine:
         problem = f"this line has {length:,} characters; {limits.LINE:,} are allowed"
         raise line.error(problem, line.place(0, 0, 1), "name parts of it on lines of their own")
     return line
+
+
+def _check_statement(text: str, line: str, number: int) -> None:
+    if found := elsewhere.about_statement(line):
+        problem, hint = found
+        start = len(line) - len(line.lstrip())
+        stop = start + len(re.split(r"\W", line.lstrip(), maxsplit=1)[0])
+        raise EquationError(problem, text, Span(number, start, stop), hint)
 
 
 def _check_bracket(text: str, char: str, span: Span, opened: list[Span]) -> None:
@@ -151,8 +159,11 @@ def _check_character(text: str, line: str, number: int, column: int) -> None:
         if not (before.isalnum() or before == "_"):
             hint = "write the new state as h'; the language has no strings"
             raise EquationError("a prime follows a name directly", text, span, hint)
-    elif not (char.isidentifier() or char.isdecimal() or char in " \t+-*/@()=:,."):
-        hint = HINTS.get(char, "letters, digits, + - * / ** @ ( ) , = and ' make up an equation")
+    elif char in elsewhere.REFUSED or not (
+        char.isidentifier() or char.isdecimal() or char in " \t+-*/@()=:,."
+    ):
+        hint = elsewhere.about_character(line, column)
+        hint = hint or "letters, digits, + - * / ** @ ( ) , = and ' make up an equation"
         raise EquationError(f"{char!r} is not part of the language", text, span, hint)
 
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from unspool.cells import named
-from unspool.cells.cell import CellType, cell
+from unspool.cells.cell import CellType
+from unspool.equations.roles import equations
 
 Params = Mapping[str, Any]
 LONGEST = 200_000  # characters of a text
@@ -69,4 +70,4 @@ def kind_of_cell(which: str, name: str = "your own") -> CellType:
             f"{which[:80]!r} is no cell: give a built-in name ({', '.join(named())}) or equations "
             "such as h' = tanh(W @ x + U @ h + b)"
         )
-    return cell(which, name=name)
+    return CellType(equations(which), name)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from unspool.cells.find import lasting_name
+from unspool.cells.find import find_cell, lasting_name, warn_of_slips
 from unspool.data.builtin import PREFIX
 from unspool.train.checkpoint import Checkpoints, DamagedFile, read_packed
 from unspool.train.fit import CHECKPOINTS, WEIGHTS, Fitted, fit
@@ -75,6 +75,9 @@ def train(
     out, report = Path(out), report or Reporter()
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file: a run is left in a folder, so name another")
+    if start is None:
+        cells = (getattr(config.model, name, "") for name in ("cell", "decoder_cell"))
+        warn_of_slips(find_cell(which) for which in dict.fromkeys(cells) if which)
     new = not out.exists()
     out.mkdir(parents=True, exist_ok=True)
     try:

@@ -80,6 +80,7 @@ export function CellView({ run }: { run: Run }) {
         text={frozen ? (answer?.equations ?? "") : text}
         onChange={write}
         error={answer?.error ?? null}
+        warnings={answer?.warnings ?? []}
         fixed={frozen}
       />
       {error && (

@@ -5,9 +5,10 @@ from math import prod
 from typing import Any
 
 from unspool.cells.cell import CellType, check_sizes
-from unspool.equations.errors import EquationError
+from unspool.equations.errors import EquationError, EquationWarning
 from unspool.equations.explain import Explanation, explain_sections
 from unspool.equations.printing import ascii_line
+from unspool.equations.slips import slips
 from unspool.inspect.graph import Graph, unrolled
 from unspool.lab.memory import FirstSymbol
 from unspool.studio.cancel import check
@@ -30,23 +31,24 @@ def cell(desk: Desk, params: Params) -> dict[str, Any]:
         check()
         derived = explained(kind, sizes)
         return derived | {"flow": flow_of(given, {"steps": 128, "hidden_size": sizes["hidden"]})}
-    except EquationError as error:
-        span = error.span or (-1, -1, -1)
-        return NOTHING | {"equations": given, "error": _problem(error, error.hint, *span)}
     except ValueError as error:
-        return NOTHING | {"equations": given, "error": _problem(error, "", -1, -1, -1)}
+        return NOTHING | {"equations": given, "error": remark(error)}
 
 
 NOTHING: dict[str, Any] = {
+    "warnings": [],
     "sizes": [], "lines": [], "parameters": [], "total": 0, "backward": [], "gradients": [],
     "time": [], "graph": None, "flow": None,
 }  # fmt: skip
 
 
-def _problem(error: Exception, hint: str, line: int, start: int, stop: int) -> dict[str, Any]:
-    problem = error.problem if isinstance(error, EquationError) else str(error)
+def remark(about: Exception) -> dict[str, Any]:
+    """What is said against the equations, and its place in them; -1 is nowhere."""
+    if not isinstance(about, EquationError | EquationWarning):
+        about = EquationError(str(about))
+    line, start, stop = about.span or (-1, -1, -1)
     return {
-        "message": str(error), "problem": problem, "hint": hint,
+        "message": str(about), "problem": about.problem, "hint": about.hint,
         "line": line, "start": start, "stop": stop,
     }  # fmt: skip
 
@@ -65,6 +67,7 @@ def explained(kind: CellType, sizes: dict[str, int]) -> dict[str, Any]:
     roles |= {eqs.output: "output"} if eqs.output not in eqs.carried.values() else {}
     return {
         "error": None,
+        "warnings": [remark(slip) for slip in slips(eqs)],
         "equations": cleandoc(eqs.text),
         "sizes": [
             {"name": name, "shape": str(eqs.sizes[name]), "role": role}

@@ -1,19 +1,19 @@
 /** Equations with line numbers, and the wrong piece underlined where it stands. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { CellAnswer } from "../../answers";
+import type { Remark } from "../../answers";
 
 const PAUSE = 250; // ms without a key before the equations are read
-type Wrong = NonNullable<CellAnswer["error"]>;
 
 interface EditorProps {
   text: string;
   onChange: (text: string) => void;
-  error: Wrong | null;
+  error: Remark | null;
+  warnings: Remark[];
   fixed: boolean; // a report's equations stand
 }
 
-export function Editor({ text, onChange, error, fixed }: EditorProps) {
+export function Editor({ text, onChange, error, warnings, fixed }: EditorProps) {
   const [draft, setDraft] = useState(text);
   const timer = useRef(0);
   const behind = useRef<HTMLPreElement>(null);
@@ -67,14 +67,22 @@ export function Editor({ text, onChange, error, fixed }: EditorProps) {
           />
         </div>
       </div>
-      <div id="equations-error" class="editor-error" role="alert">
-        {current && <Message error={current} />}
+      <div class="editor-remarks">
+        <div id="equations-error" role="alert">
+          {current && <Message role="cell-error" remark={current} placed />}
+        </div>
+        <div role="status">
+          {draft === text &&
+            warnings.map((warning) => (
+              <Message key={warning.message} role="cell-warning" remark={warning} placed={!fixed} />
+            ))}
+        </div>
       </div>
     </div>
   );
 }
 
-function Underlined({ lines, error }: { lines: string[]; error: Wrong | null }) {
+function Underlined({ lines, error }: { lines: string[]; error: Remark | null }) {
   const text = lines.join("\n");
   if (!error || error.line < 0 || error.line >= lines.length)
     return (
@@ -106,16 +114,23 @@ function Underlined({ lines, error }: { lines: string[]; error: Wrong | null }) 
   );
 }
 
-function Message({ error }: { error: Wrong }) {
-  const place =
-    error.line < 0 ? "" : `Line ${error.line + 1}${error.start < 0 ? "" : `, column ${error.start + 1}`}: `;
+interface MessageProps {
+  role: "cell-error" | "cell-warning";
+  remark: Remark;
+  placed: boolean; // a report shows the equations without their indentation: places have moved
+}
+
+function Message({ role, remark, placed }: MessageProps) {
+  const { line, start, stop, problem, message, hint } = remark;
+  const place = line < 0 || !placed ? "" : `Line ${line + 1}${start < 0 ? "" : `, column ${start + 1}`}: `;
   return (
-    <div data-role="cell-error" data-line={error.line} data-start={error.start} data-stop={error.stop}>
-      <p class="field-error">
-        ⚠ {place}
-        {error.problem || error.message}
+    <div data-role={role} data-line={line} data-start={start} data-stop={stop}>
+      <p class={role === "cell-error" ? "field-error" : "editor-warning"}>
+        {role === "cell-error" ? "⚠ " : "Perhaps a slip. "}
+        {place}
+        {problem || message}
       </p>
-      {error.hint && <p class="editor-hint">{error.hint}</p>}
+      {hint && <p class="editor-hint">{hint}</p>}
     </div>
   );
 }
