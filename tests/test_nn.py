@@ -3,6 +3,7 @@
 import copy
 import io
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence
 
 import unspool as us
+from unspool.engine import say
 
 KINDS: list[tuple[str, dict[str, Any]]] = [
     (kind, options)
@@ -394,3 +396,65 @@ def test_gradients_for_each_sample() -> None:
     for layer in (theirs, ours):
         call_for_per_sample_grads(layer, batch_size=3)(xs)[0].sum().backward()
     close([p.grad_sample for p in ours.parameters()], [p.grad_sample for p in theirs.parameters()])
+
+
+# --- what differs: every line of that table has its test ---------------------------------------
+
+DIFFERS = {
+    "numbers": "test_same_outputs_states_and_gradients",
+    "`type(m) is nn.LSTM`": "test_what_goes_by_the_exact_class_passes_ours_by",
+    "errors": "test_errors_are_caught_where_torchs_are",
+    "no steps at all (T = 0)": "test_no_steps_at_all_give_the_state_back",
+    "`flatten_parameters()`": "test_positional_arguments_are_torchs",
+    "autocast on a CPU": "test_autocast_on_a_cpu_leaves_the_dtype",
+    "float16, bfloat16 on a CPU": "test_slow_ways_warn",
+    "`torch.func`, forward mode": "test_slow_ways_warn",
+    "gradients of gradients, or many at once": "test_slow_ways_warn",
+    "subclasses of `Tensor`": "test_tensors_of_other_kinds_meet_torchs_operator",
+    "`torch.compile`": "test_graphs_break_at_torchs_classes",
+    "`torch.export`, `torch.jit.trace`": "test_exported_at_other_lengths",
+    "`torch.jit.script`": "test_scripts_get_torchs_layer_with_the_same_weights",
+    "`torch.onnx.export`": "test_onnx_gets_torchs_operator_or_an_error",
+    "`torch.fx.symbolic_trace`": "test_symbolic_traces_take_layers_as_leaves",
+}
+
+
+def test_every_difference_has_its_test() -> None:
+    root = Path(__file__).parents[1]
+    page = (root / "docs/coming-from-torch.md").read_text()
+    table = page.partition("## What differs")[2].partition("\n## ")[0]
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in table.splitlines() if "|" in line]
+    assert rows[2:] == list(DIFFERS)
+    files = [root / "tests" / name for name in ("test_nn.py", "engine/test_graphs.py")]
+    tests = "".join(file.read_text() for file in files)
+    assert all(f"def {test}(" in tests for test in DIFFERS.values())
+
+
+def test_autocast_on_a_cpu_leaves_the_dtype() -> None:
+    xs = torch.randn(3, 2, 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert us.nn.LSTM(4, 5)(xs)[0].dtype == torch.float32
+        assert nn.LSTM(4, 5)(xs)[0].dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("run", "reason"),
+    [
+        (lambda layer, xs: layer.bfloat16()(xs.bfloat16()), "not in torch.bfloat16"),
+        (lambda layer, xs: torch.func.vmap(lambda x: layer(x)[0])(xs[None]), "under torch.func"),
+        (
+            lambda layer, xs: torch.autograd.grad(layer(xs)[0].sum(), xs, create_graph=True),
+            "gradients of gradients",
+        ),
+        (
+            lambda layer, xs: torch.autograd.functional.jacobian(
+                lambda xs: layer(xs)[0], xs, vectorize=True
+            ),
+            "gradients of many outputs",
+        ),
+    ],
+)
+def test_slow_ways_warn(run: Any, reason: str) -> None:
+    say._said.clear()
+    with pytest.warns(us.SlowWarning, match=reason):
+        run(us.nn.GRU(4, 5), torch.randn(3, 2, 4, requires_grad=True))

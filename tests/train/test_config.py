@@ -101,6 +101,6 @@ def test_a_cell_in_a_file_is_kept_as_its_equations(tmp_path: Path) -> None:
     file = tmp_path / "mine.cell"
     file.write_text("s' = tanh(W @ x + U @ s)")
     made = make_config("tag", {"model": {"cell": str(file)}})
-    assert made.model.cell == "s' = tanh(W @ x + U @ s)"
+    assert made.model.cell == "s' = tanh(W @ x + U @ s)\n# cell: mine"
     with pytest.raises(ValueError, match="did you mean lstm"):
         make_config("tag", {"model": {"cell": "lstn"}})

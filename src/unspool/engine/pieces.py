@@ -1,7 +1,8 @@
 """A call in pieces: kernels have no `concat`; what one would join stays several vectors there."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -44,10 +45,10 @@ class Pieces:
         assert isinstance(self.whole.cell, Bound)
         return self.whole.cell.equations
 
-    @property
+    @cached_property
     def record(self) -> tuple[str, ...]:
         """All pieces of the output but the first, and of what is recorded."""
-        asked = (piece for line in self.lines.values() for piece in self.split.pieces(line))
+        asked = (piece for line in self.lines.values() for piece in self.split.pieces[line])
         wanted = dict.fromkeys((*self.split.output, *asked))
         return tuple(piece for piece in wanted if piece != self.split.equations.output)
 
@@ -58,10 +59,12 @@ class Pieces:
         parameters = self.cut(cell.tensors, 0)
         state = self.cut(dict(zip(self.equations.states, whole.state, strict=True)), -1)
         inner = self.split.equations
-        return replace(
-            whole,
+        return Call(
             cell=Bound(inner, cell.sizes, {name: parameters[name] for name in inner.parameters}),
+            xs=whole.xs,
             state=make_state(inner.states, (state[name] for name in inner.states)),
+            lengths=whole.lengths,
+            reverse=whole.reverse,
             record=self.record,
             step_masks=self.cut(whole.step_masks, -1),
             row_masks=self.cut(whole.row_masks, -1),
@@ -69,17 +72,21 @@ class Pieces:
 
     def cut(self, values: Mapping[str, Any], dim: int) -> dict[str, Any]:
         """By the names of the pieces; a mask that is a number is the same for all."""
+        if self.split.cut.isdisjoint(values):
+            return dict(values)
         found: dict[str, Any] = {}
         for name, value in values.items():
-            pieces = self.split.pieces(name)
-            if len(pieces) == 1 or not isinstance(value, Tensor):
-                found |= dict.fromkeys(pieces, value)
+            pieces = self.split.pieces[name]
+            if name not in self.split.cut:
+                found[name] = value
+            elif isinstance(value, Tensor):
+                found |= zip(pieces, value.split(self.split.lengths[name], dim), strict=True)
             else:
-                found |= zip(pieces, value.split(self.split.lengths(name), dim), strict=True)
+                found |= dict.fromkeys(pieces, value)
         return found
 
     def join(self, name: str, pieces: Mapping[str, Tensor], dim: int = -1) -> Tensor:
-        values = [pieces[piece] for piece in self.split.pieces(name)]
+        values = [pieces[piece] for piece in self.split.pieces[name]]
         return values[0] if len(values) == 1 else torch.cat(values, dim)
 
     def outputs(self, found: Sequence[Tensor]) -> list[Tensor]:
@@ -98,9 +105,12 @@ class Pieces:
 
     def unfolded(self, found: Unfolded) -> Unfolded:
         """As `outputs`, for what `unfold_with` gives."""
+        eqs = self.equations
+        if not self.lines and self.split.cut.isdisjoint((eqs.output, *eqs.states)):
+            return found
         ys, *rest = self.outputs([found[0], *found[1], *found[2].values()])
-        count = len(self.equations.states)
-        last = make_state(self.equations.states, rest[:count])
+        count = len(eqs.states)
+        last = make_state(eqs.states, rest[:count])
         return ys, last, dict(zip(self.lines, rest[count:], strict=True))
 
     def grads(self, grads: Sequence[Tensor]) -> list[Tensor]:
@@ -122,7 +132,7 @@ class Pieces:
         for name in self.equations.states:
             joined[name] = self.join(name, found)
         for name in self.equations.parameters:
-            reached = [found.get(piece) for piece in self.split.pieces(name)]
+            reached = [found.get(piece) for piece in self.split.pieces[name]]
             if any(share is not None for share in reached):
                 joined[name] = self.join(name, self.with_zeros(name, found), 0)
         return joined

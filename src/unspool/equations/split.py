@@ -56,11 +56,23 @@ class Split:
             },
         ), names
 
-    def pieces(self, name: str) -> list[str]:
-        return [piece_name(name, one, self.ranges[name]) for one in self.ranges[name]]
+    @cached_property
+    def cut(self) -> frozenset[str]:
+        """The names of more than one piece."""
+        return frozenset(name for name, ranges in self.ranges.items() if len(ranges) > 1)
 
-    def lengths(self, name: str) -> list[int]:
-        return [stop - start for start, stop in self.ranges[name]]
+    @cached_property
+    def pieces(self) -> dict[str, list[str]]:
+        """The names of the pieces of each name."""
+        return {
+            name: [piece_name(name, one, ranges) for one in ranges]
+            for name, ranges in self.ranges.items()
+        }
+
+    @cached_property
+    def lengths(self) -> dict[str, list[int]]:
+        """Of the pieces of each name."""
+        return {name: [stop - start for start, stop in own] for name, own in self.ranges.items()}
 
 
 def piece_name(name: str, one: Range, ranges: tuple[Range, ...]) -> str:
