@@ -295,7 +295,7 @@ def test_whole_modules_are_copied_and_saved(kind: str, options: dict[str, Any]) 
 
 
 def test_weights_given_from_outside() -> None:
-    """torch.func.functional_call and parametrizations reach the engine."""
+    """torch.func.functional_call, parametrizations, and the list that torch's layer reads."""
     layer, xs = us.nn.LSTM(4, 5), torch.randn(3, 2, 4)
     zeros = {name: torch.zeros_like(weight) for name, weight in layer.named_parameters()}
     ys, _ = torch.func.functional_call(layer, zeros, (xs,))
@@ -307,6 +307,9 @@ def test_weights_given_from_outside() -> None:
         with torch.no_grad():
             one.parametrizations.weight_hh_l0.original0.mul_(2)  # type: ignore[union-attr]
     torch.testing.assert_close(layer(xs)[0], theirs(xs)[0])
+    layer = us.nn.LSTM(4, 5)
+    layer._flat_weights = [torch.zeros_like(weight) for weight in layer.parameters()]
+    assert not layer(xs)[0].any()
 
 
 # --- cells -----------------------------------------------------------------------------------
@@ -357,6 +360,12 @@ def test_what_cells_refuse(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         call()
     assert isinstance(caught.value, RuntimeError)
+
+
+def test_cells_of_no_size() -> None:
+    assert us.nn.GRUCell(4, 0)(torch.randn(3, 4)).shape == (3, 0)
+    with pytest.raises(ValueError, match="hidden_size is a whole number, 0 or more, not -1"):
+        us.nn.GRUCell(4, -1)
 
 
 def test_arguments_of_cells() -> None:

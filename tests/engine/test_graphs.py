@@ -118,6 +118,25 @@ def test_scripts_get_torchs_layer_with_the_same_weights() -> None:
     with pytest.warns(UserWarning, match="puts torch.nn's layer"):
         rnn = torch.jit.script(us.nn.RNN(3, 4, nonlinearity="relu").train())
     assert rnn.training
+    for cell in (us.nn.RNNCell(3, 4, nonlinearity="relu"), us.nn.LSTMCell(3, 4, bias=False)):
+        expected = cell(torch.ones(2, 3))
+        with pytest.warns(UserWarning, match="puts torch.nn's layer"):
+            scripted = torch.jit.script(cell)
+        torch.testing.assert_close(scripted(torch.ones(2, 3)), expected)
+        assert scripted.weight_hh is cell.weight_hh
+
+
+def test_scripts_of_subclasses_are_refused() -> None:
+    class Twice(us.nn.LSTM):
+        def forward(self, input: Any, hx: Any = None) -> Any:
+            ys, state = super().forward(input, hx)
+            return 2 * ys, state
+
+    xs = torch.randn(5, 2, 3)
+    layer = Twice(3, 4)
+    torch.testing.assert_close(layer(xs)[0] / 2, us.nn.LSTM.forward(layer, xs)[0])
+    with pytest.raises(RuntimeError, match="cannot read the equations of Twice"):
+        torch.jit.script(layer)
 
 
 @pytest.mark.parametrize("make", [LAYERS["Recurrent"], lambda: us.cells.GRU(3, 4)])

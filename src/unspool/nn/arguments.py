@@ -3,13 +3,14 @@
 from typing import Any
 
 
-def check_sizes(**sizes: Any) -> None:
-    """Each is a positive whole number."""
+def check_sizes(least: int = 1, **sizes: Any) -> None:
+    """Each is a whole number, and not too small."""
     for name, size in sizes.items():
         if isinstance(size, bool) or not isinstance(size, int):
             raise TypeError(f"{name} is a whole number, not {size!r}")
-        if size < 1:
-            raise ValueError(f"{name} is a positive whole number, not {size}")
+        if size < least:
+            kind = "positive whole number" if least else "whole number, 0 or more"
+            raise ValueError(f"{name} is a {kind}, not {size}")
 
 
 def check_flags(**flags: Any) -> None:

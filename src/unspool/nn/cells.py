@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from unspool.cells.cell import Bound
 from unspool.engine import CallError, leaf, unfold
 from unspool.nn.arguments import check_flags, check_sizes
+from unspool.nn.script import torchs_own
 from unspool.nn.weights import bind, torchs_equations
 
 KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
@@ -26,10 +27,12 @@ class _Cell(nn.RNNCellBase):
         dtype: Any = None,
         **kind: Any,
     ):
-        check_sizes(input_size=input_size, hidden_size=hidden_size)
+        check_sizes(least=0, input_size=input_size, hidden_size=hidden_size)
         check_flags(bias=bias)
         super().__init__(input_size, hidden_size, bias=bias, device=device, dtype=dtype, **kind)
         self.equations = torchs_equations(self.mode, bias)
+
+    __prepare_scriptable__ = torchs_own
 
     def bind(self) -> Bound:
         """The weights, as views under the names of the equations."""
@@ -44,6 +47,8 @@ class _Cell(nn.RNNCellBase):
             raise CallError(
                 f"{type(self).__name__} takes (B, I), or (I,) for one sequence; got {got}"
             )
+        if not (self.input_size and self.hidden_size):
+            return super().forward(input, hx)  # torch's cells may be of no size
         state = None if hx is None else self._state(hx, input.dim())
         x = input if input.dim() == 2 else input.unsqueeze(0)
         _, last = unfold(self.bind(), x.unsqueeze(0), state)

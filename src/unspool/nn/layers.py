@@ -13,10 +13,10 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from unspool.cells.cell import Bound
 from unspool.engine import CallError, eager, in_graph, is_traced, leaf, unfold_directions
 from unspool.nn.arguments import check_flags, check_sizes
+from unspool.nn.script import torchs_own
 from unspool.nn.weights import bind, torchs_equations
 
 PLAIN = (Tensor, nn.Parameter)
-KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
 
 
 class _Layer(nn.RNNBase):
@@ -55,21 +55,20 @@ class _Layer(nn.RNNBase):
     def flatten_parameters(self) -> None:
         """Nothing to do: it is here because code written for torch.nn calls it."""
 
-    def __prepare_scriptable__(self) -> nn.Module:
-        """torch's own layer, on these weights: what torch.jit.script puts in this one's place."""
-        twin = _torchs(self)
-        warnings.warn(
-            "torch.jit.script cannot read equations: it puts torch.nn's layer, with the same "
-            "weights, in the place of this one, also in the model that it is given",
-            stacklevel=2,
-        )
-        return twin
+    __prepare_scriptable__ = torchs_own
 
     def bind(self, layer: int, direction: int) -> Bound:
         """The weights of one layer and direction, as views under the names of the equations."""
-        suffix = f"_l{layer}{'_reverse' * direction}"
-        weights = {kind: getattr(self, kind + suffix, None) for kind in KINDS}
-        return bind(self.equations, self.mode, weights, self.hidden_size, self.proj_size)
+        names = self._all_weights[layer * (1 + self.bidirectional) + direction]
+        if in_graph():
+            weights = [getattr(self, name) for name in names]
+        else:  # where torch's layer reads them, and where some set others
+            self._update_flat_weights()
+            start = self._flat_weights_names.index(names[0])
+            weights = self._flat_weights[start : start + len(names)]
+        kinds = (name.rpartition("_l")[0] for name in names)
+        by_kind = dict(zip(kinds, weights, strict=True))
+        return bind(self.equations, self.mode, by_kind, self.hidden_size, self.proj_size)
 
     @eager
     @leaf
@@ -107,8 +106,8 @@ class _Layer(nn.RNNBase):
             return is_traced() and torch.onnx.is_in_onnx_export()
         states = hx if isinstance(hx, tuple | list) else (hx,)
         data = input.data if isinstance(input, PackedSequence) else input
-        weights = (getattr(self, name) for name in self._flat_weights_names)
-        values = (data, *states, *weights)
+        self._update_flat_weights()
+        values = (data, *states, *self._flat_weights)
         return any(type(v) not in PLAIN and hasattr(v, "__torch_function__") for v in values)
 
     def _packed(self, packed: PackedSequence, hx: Any) -> tuple[PackedSequence, Any]:
@@ -190,21 +189,6 @@ def _check_projection(proj_size: Any, hidden_size: int) -> None:
         raise ValueError(
             f"proj_size is smaller than hidden_size ({hidden_size}), or 0 for none; not {proj_size}"
         )
-
-
-def _torchs(layer: nn.RNNBase) -> nn.RNNBase:
-    """torch's layer with the arguments of this one and with its parameters, not copies."""
-    kind = {"nonlinearity": layer.nonlinearity} if isinstance(layer, nn.RNN) else {}
-    kind |= {"proj_size": layer.proj_size} if isinstance(layer, nn.LSTM) else {}
-    torchs = next(c for c in (nn.RNN, nn.LSTM, nn.GRU) if isinstance(layer, c))
-    twin = torchs(
-        layer.input_size, layer.hidden_size, layer.num_layers, bias=layer.bias,
-        batch_first=layer.batch_first, bidirectional=layer.bidirectional, device="meta", **kind,
-    )  # fmt: skip
-    twin.dropout = layer.dropout
-    for name, _ in list(twin.named_parameters()):
-        setattr(twin, name, getattr(layer, name))
-    return twin.train(layer.training)
 
 
 class RNN(_Layer, nn.RNN):
