@@ -126,6 +126,21 @@ def test_scripts_get_torchs_layer_with_the_same_weights() -> None:
         assert scripted.weight_hh is cell.weight_hh
 
 
+@pytest.mark.parametrize("make", [lambda: us.nn.GRU(3, 4), lambda: us.nn.GRUCell(3, 4)])
+def test_hand_written_script_modules_say_what_to_use(make: Any) -> None:
+    class Scripted(torch.jit.ScriptModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = make()
+
+        @torch.jit.script_method  # type: ignore[attr-defined]
+        def forward(self, xs: Tensor):  # type: ignore[no-untyped-def]
+            return self.layer(xs)
+
+    with pytest.raises(torch.jit.Error, match=r"cannot run equations: use torch\.nn's"):
+        Scripted()(torch.randn(2, 3))
+
+
 def test_scripts_of_subclasses_are_refused() -> None:
     class Twice(us.nn.LSTM):
         def forward(self, input: Any, hx: Any = None) -> Any:

@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from unspool.cells.cell import Bound
 from unspool.engine import CallError, leaf, unfold
-from unspool.nn.arguments import check_flags, check_sizes
+from unspool.nn.arguments import asks_for_torchs, check_flags, check_sizes
 from unspool.nn.script import torchs_own
 from unspool.nn.weights import bind, torchs_equations
 
@@ -42,13 +43,21 @@ class _Cell(nn.RNNCellBase):
     @leaf
     def forward(self, input: Any, hx: Any = None) -> Any:
         """One step: `input` (B, I), or (I,) for one sequence; `hx` likewise, zeros if None."""
+        # TorchScript reads one branch alone
+        if torch.jit.is_scripting():  # type: ignore[attr-defined]
+            raise RuntimeError("a ScriptModule cannot run equations: use torch.nn's cell in it")
+        else:  # noqa: RET506
+            return self._forward(input, hx)
+
+    def _forward(self, input: Any, hx: Any) -> Any:
+        nothing = not (self.input_size and self.hidden_size)  # torch's cells may be of no size
+        if nothing or asks_for_torchs(input, hx, list(self.parameters())):
+            return super().forward(input, hx)
         if not isinstance(input, Tensor) or input.dim() not in (1, 2):
             got = f"{input.dim()} dimensions" if isinstance(input, Tensor) else repr(type(input))
             raise CallError(
                 f"{type(self).__name__} takes (B, I), or (I,) for one sequence; got {got}"
             )
-        if not (self.input_size and self.hidden_size):
-            return super().forward(input, hx)  # torch's cells may be of no size
         state = None if hx is None else self._state(hx, input.dim())
         x = input if input.dim() == 2 else input.unsqueeze(0)
         _, last = unfold(self.bind(), x.unsqueeze(0), state)

@@ -12,11 +12,9 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from unspool.cells.cell import Bound
 from unspool.engine import CallError, eager, in_graph, is_traced, leaf, unfold_directions
-from unspool.nn.arguments import check_flags, check_sizes
+from unspool.nn.arguments import asks_for_torchs, check_flags, check_sizes
 from unspool.nn.script import torchs_own
 from unspool.nn.weights import bind, torchs_equations
-
-PLAIN = (Tensor, nn.Parameter)
 
 
 class _Layer(nn.RNNBase):
@@ -73,7 +71,14 @@ class _Layer(nn.RNNBase):
     @eager
     @leaf
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
-        if self._is_for_torch(input, hx):
+        # TorchScript reads one branch alone
+        if torch.jit.is_scripting():  # type: ignore[attr-defined]
+            raise RuntimeError("a ScriptModule cannot run equations: use torch.nn's layer in it")
+        else:  # noqa: RET506
+            return self._forward(input, hx)
+
+    def _forward(self, input: Any, hx: Any) -> tuple[Any, Any]:
+        if asks_for_torchs(input, hx, self.all_weights):
             return super().forward(input, hx)
         if isinstance(input, PackedSequence):
             return self._packed(input, hx)
@@ -95,20 +100,6 @@ class _Layer(nn.RNNBase):
         xs = input.transpose(0, 1) if self.batch_first else input
         ys, last = self._run(xs, self._split(hx, batched=True), None)
         return ys.transpose(0, 1) if self.batch_first else ys, self._join(last)
-
-    def _is_for_torch(self, input: Any, hx: Any) -> bool:
-        """Whether torch's own layer is asked for: its operator, on tensors of another kind.
-
-        The exporter of ONNX that traces knows the operator; per-sample gradients and other
-        subclasses of tensors do with it what they will.
-        """
-        if in_graph():
-            return is_traced() and torch.onnx.is_in_onnx_export()
-        states = hx if isinstance(hx, tuple | list) else (hx,)
-        data = input.data if isinstance(input, PackedSequence) else input
-        self._update_flat_weights()
-        values = (data, *states, *self._flat_weights)
-        return any(type(v) not in PLAIN and hasattr(v, "__torch_function__") for v in values)
 
     def _packed(self, packed: PackedSequence, hx: Any) -> tuple[PackedSequence, Any]:
         """Runs in the packed order, longest first; states go in and out in the caller's order."""
