@@ -12,6 +12,7 @@ from tests.engine.test_backends import same
 from unspool.engine.c_spec import CannotPrint
 from unspool.engine.call import prepare
 from unspool.engine.pieces import pieces_of
+from unspool.equations.roles import equations
 
 # the input has 3 numbers, hidden is 8
 CELLS = {
@@ -71,6 +72,25 @@ CELLS = {
         b  = W @ (x * x)
         h' = concat(a, b + a) * h + V @ concat(a, a)
     """,
+    "one matrix, whole and cut": """
+        x: 8
+        a: 8
+        a  = M @ h
+        b  = M @ x
+        c: 3
+        d: 5
+        c  = tanh(C @ h)
+        d  = D @ (M @ h)
+        h' = tanh(U @ concat(a, b)) * concat(c, d)
+    """,
+    "the same matrix on a state that is cut": """
+        x: 8
+        a: 3
+        b: 5
+        a' = tanh(A @ (M @ concat(a, b)))
+        b' = tanh(B @ (M @ x))
+        y  = concat(b', a')
+    """,
     "before the loop": """
         z  = concat(tanh(A @ x), sigmoid(B @ x))
         h' = tanh(W @ z + U @ h)
@@ -88,7 +108,9 @@ every_cell = pytest.mark.parametrize("name", CELLS)
 
 def build(name: str, seed: int = 0) -> us.Cell:
     torch.manual_seed(seed)
-    return us.cell(CELLS[name], name="joined")(3, 8).double()
+    kind = us.CellType(equations(CELLS[name]), "joined")
+    sizes = dict.fromkeys(kind.equations.named_sizes, 8)
+    return us.Cell(kind, sizes if "x: 8" in CELLS[name] else {**sizes, "input": 3}).double()
 
 
 def everything(cell: us.Cell, xs: Tensor, state: Any, backend: str, **how: Any) -> list[Tensor]:
@@ -106,7 +128,7 @@ def everything(cell: us.Cell, xs: Tensor, state: Any, backend: str, **how: Any) 
 
 
 def inputs(cell: us.Cell, T: int = 5, B: int = 3) -> tuple[Tensor, list[Tensor]]:
-    xs = torch.randn(T, B, 3, dtype=torch.float64, requires_grad=True)
+    xs = torch.randn(T, B, cell.input_size, dtype=torch.float64, requires_grad=True)
     sizes = cell.state_sizes.values()
     return xs, [torch.randn(B, n, dtype=torch.float64, requires_grad=True) for n in sizes]
 
@@ -186,3 +208,14 @@ def test_what_has_no_kernel_says_so(text: str, reason: str) -> None:
     torch.testing.assert_close(found, us.unfold(cell, xs, backend="reference")[0])
     with pytest.raises(CannotPrint, match=reason):
         pieces_of(prepare(cell, xs, None, lengths=None, reverse=False, masks=None, record=()))
+
+
+@pytest.mark.filterwarnings("ignore::unspool.EquationWarning")
+def test_parameters_that_an_idle_line_joins() -> None:
+    text = "h' = tanh(W @ x + U @ h)\nl = concat(b0, b1)\nb0: 1\nb1: 2"
+    cell = us.cell(text)(3, 8)
+    xs = torch.randn(5, 2, 3)
+    expected, _, lines = us.unfold(cell, xs, record="l", backend="reference")
+    torch.testing.assert_close(us.unfold(cell, xs, backend="cpu")[0], expected)
+    torch.testing.assert_close(us.unfold(cell, xs, record="l")[2], lines)
+    torch.testing.assert_close(us.Stepper(cell)(xs[0])[0], expected[0].detach())

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch._dynamo.testing import CompileCounterWithBackend
 from torch.autograd.functional import hessian, jacobian
 from torch.export import Dim
+from torch.nn.utils.rnn import pack_padded_sequence
 
 import unspool as us
 from unspool.engine import planning
@@ -81,6 +82,35 @@ def test_traced_with_a_state() -> None:
         torch.testing.assert_close(traced(xs, start), layer(xs, start))
     with pytest.raises(RuntimeError, match=r"state h has shape \(5, 4\)"):
         traced(torch.randn(3, 2, 3), states(5))
+
+
+def test_traced_without_rows_and_in_another_dtype() -> None:
+    """What runs then keeps other things for the backward pass than what ran in the trace."""
+    layer = us.nn.GRU(3, 4)
+    traced: Any = torch.jit.trace(layer, (torch.randn(7, 2, 3),))
+    assert traced(torch.randn(4, 0, 3))[0].shape == (4, 0, 4)
+    xs = torch.randn(5, 2, 3).bfloat16()
+    with pytest.warns(us.SlowWarning, match=r"not in torch\.bfloat16"):
+        found = traced.bfloat16()(xs)[0]
+    torch.testing.assert_close(found, layer.bfloat16()(xs)[0])
+    found.float().sum().backward()
+
+
+def test_traced_packed_sequences() -> None:
+    layer = us.nn.LSTM(3, 4)
+
+    class Packed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, xs: Tensor, lengths: Tensor) -> Tensor:
+            return self.layer(pack_padded_sequence(xs, lengths))[1][0]
+
+    model = Packed()
+    traced: Any = torch.jit.trace(model, (torch.randn(7, 2, 3), torch.tensor([7, 4])))
+    given = torch.randn(9, 3, 3), torch.tensor([9, 5, 1])
+    torch.testing.assert_close(traced(*given), model(*given))
 
 
 class Counter:
@@ -178,6 +208,22 @@ def test_symbolic_traces_take_layers_as_leaves(kind: str) -> None:
     traced = torch.fx.symbolic_trace(model)
     assert [n.target for n in traced.graph.nodes if n.op == "call_module"] == ["layer", "out"]
     same(traced, model)
+
+
+def test_subclasses_with_a_forward_of_their_own_are_no_leaves() -> None:
+    class Twice(us.nn.LSTM):
+        def forward(self, input: Any, hx: Any = None) -> Any:
+            ys, state = super().forward(input, hx)
+            return 2 * ys, state
+
+    class Same(us.Recurrent):
+        pass
+
+    with pytest.raises(RuntimeError, match="cannot walk through the recurrence in Twice"):
+        torch.fx.symbolic_trace(nn.Sequential(Twice(3, 4)))
+    same = Model(Same(us.cells.GRU, 3, 4))
+    xs = torch.randn(5, 2, 3)
+    torch.testing.assert_close(torch.fx.symbolic_trace(same)(xs), same(xs))
 
 
 def test_a_layer_alone_is_no_graph() -> None:

@@ -92,7 +92,7 @@ ODD = [
     ),
     (
         "h' = gamma * h + W @ x",
-        "gamma is a trained vector here, not a factor",
+        "gamma is a trained vector here, not a fixed number",
         "write the number, 0.9 for example; beside layer_norm(...) it is the gain; "
         "if a trained vector is meant, declare it: `gamma: hidden`",
         "gamma: hidden\nh' = gamma * h + W @ x",
@@ -160,6 +160,8 @@ def test_says_what_is_odd(text: str, problem: str, hint: str, mended: str) -> No
         "s' = 0.9 * s + x\nh' = tanh(W @ x)",  # a state that only its own next value reads
         "e = exp(W @ x)\nh' = e * h",
         "h' = relu(W @ x) - relu(U @ h)",
+        "h' = tanh(W @ x + U @ h)\ny = C @ h' + D * x\nx: wide\ny: wide",
+        "h' = tanh((1 + gamma) * layer_norm(W @ x + U @ h) + beta)",
     ],
 )
 def test_says_nothing_of_what_is_usual(text: str) -> None:

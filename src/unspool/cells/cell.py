@@ -110,7 +110,9 @@ class Cell(nn.Module):
         check_sizes(kind, sizes)
         check_memory(kind, sizes)
         self.kind, self.sizes = kind, dict(sizes)
-        state_type(kind.equations.states)  # exists before torch.compile looks for it
+        # exist before torch.compile looks for them
+        state_type(kind.equations.states)
+        _ = kind.equations.recordable
         for name in kind.equations.parameters:
             shape = [size.value(sizes) for size in kind.equations.shape(name)]
             # register_parameter refuses names such as `half` that nn.Module has for itself

@@ -113,10 +113,9 @@ class _Unfold(torch.autograd.Function):
 
 def say_of_gradients(call: Call) -> None:
     assert isinstance(call.cell, Bound)
-    problem = (
-        "gradients of gradients, and gradients of many outputs at once, are taken step by step"
-    )
-    say_once(problem, call.cell.equations)
+    what = "a backward pass of this cell runs step by step, without compiled kernels"
+    problem = "they give no gradients of gradients, and no gradients of many outputs at once"
+    say_once(problem, call.cell.equations, what)
 
 
 def is_one(tensor: Tensor) -> bool:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from unspool.cells.cell import Bound, Cell, CellType
 from unspool.cells.state import make_state
 from unspool.engine.masks import Masks, check_masks, masked_equations
+from unspool.equations.program import Equations
 from unspool.equations.rewrite import drop_name, keep_name
 
 
@@ -123,7 +125,13 @@ def _same_kind(cell: Bound | PythonCell, xs: Tensor) -> Tensor:
     if xs.device != weight.device:
         raise CallError(f"xs is on {xs.device} and the cell on {weight.device}: move one of them")
     if isinstance(cell, Bound):
+        shapes = _shapes(cell.equations, tuple(cell.sizes.items()))
         for name, tensor in cell.tensors.items():
+            if tensor.shape != shapes[name]:
+                raise CallError(
+                    f"the parameter {name} has shape {tuple(tensor.shape)}; the equations and the "
+                    f"sizes of the cell ask for {tuple(shapes[name])}"
+                )
             if tensor.dtype != weight.dtype or tensor.device != weight.device:
                 raise CallError(
                     f"the parameters of a cell are of one kind: {name} is {tensor.dtype} on "
@@ -137,6 +145,16 @@ def _same_kind(cell: Bound | PythonCell, xs: Tensor) -> Tensor:
             f"convert one, for example xs.to({weight.dtype})"
         )
     return xs.to(weight.dtype)
+
+
+@lru_cache(maxsize=256)
+def _shapes(equations: Equations, sizes: tuple[tuple[str, int], ...]) -> dict[str, torch.Size]:
+    """Of every parameter."""
+    known = dict(sizes)
+    return {
+        name: torch.Size(size.value(known) for size in equations.shape(name))
+        for name in equations.parameters
+    }
 
 
 def autocast_is_on(device: str) -> bool:

@@ -1,5 +1,6 @@
 """What the makers of graphs see of a layer: torch.compile, torch.export, torch.jit, torch.fx."""
 
+import inspect
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -59,6 +60,11 @@ def leaf(forward: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
         for value in (*args, *kwargs.values()):
             if isinstance(value, Proxy):
+                if inspect.unwrap(type(self).forward) is not forward:
+                    raise RuntimeError(
+                        f"torch.fx cannot walk through the recurrence in {type(self).__name__}, "
+                        "which has a forward of its own: name it a leaf, in Tracer.is_leaf_module"
+                    )
                 return _node(value, self, args, kwargs)
         return forward(self, *args, **kwargs)
 

@@ -25,6 +25,9 @@ def why_not(equations: Equations, sizes: dict[str, int] | None = None) -> dict[s
     Nothing is compiled. Without sizes some are taken that the equations allow.
     """
     sizes = some_sizes(equations) if sizes is None else sizes
+    if not are_allowed(equations, sizes):
+        problem = "which depends on the sizes: give them all, with --size"
+        return dict.fromkeys(("CPU", "GPU"), problem)
     try:
         equations = in_pieces(equations, sizes)
     except CannotSplit as problem:
@@ -55,8 +58,9 @@ def in_pieces(equations: Equations, sizes: dict[str, int]) -> Equations:
 
 def planned_equations(equations: Equations) -> Equations:
     """The equations that a plan is made for."""
+    sizes = some_sizes(equations)
     try:
-        return in_pieces(equations, some_sizes(equations))
+        return in_pieces(equations, sizes) if are_allowed(equations, sizes) else equations
     except CannotSplit:
         return equations
 
@@ -64,11 +68,15 @@ def planned_equations(equations: Equations) -> Equations:
 def some_sizes(equations: Equations, size: int = 8) -> dict[str, int]:
     """All sizes alike, but for those that the equations settle by others."""
     sizes = dict.fromkeys(equations.named_sizes, size)
-    for _ in sizes:  # one that is settled may settle another
+    for _ in range(2 * len(sizes)):  # one that is settled may unsettle another
         for constraint in equations.constraints:
-            one, other = constraint.left, constraint.right
-            if not one.is_name():
-                one, other = other, one
-            if one.is_name():
-                sizes[one.names[0]] = other.value(sizes)
+            small, large = sorted((constraint.left, constraint.right), key=lambda s: s.value(sizes))
+            missing = large.value(sizes) - small.value(sizes)
+            if missing and small.terms:
+                name, copies = small.terms[-1]
+                sizes[name] += -(-missing // copies)
     return sizes
+
+
+def are_allowed(equations: Equations, sizes: dict[str, int]) -> bool:
+    return all(one.left.value(sizes) == one.right.value(sizes) for one in equations.constraints)

@@ -115,13 +115,18 @@ def unfold_op(*arguments: Any) -> list[Tensor]:
         runs = _trusted(backend, call, given.backend, training)
         how = {"room": cpu.room_for_saved(call)} if runs is cpu else {}
         outputs, saved = runs.forward(call, training, **how)
-    kept = saved.tensors if training else []
     if runs is not cpu:
         outputs = [output.clone() for output in outputs]  # own memory
-        kept = [] if runs is planned else [*map(_own, kept)]
-    if training and runs is planned and backend is cuda:
-        kept = _kept(call)  # as many as were promised
-    return [*(outputs if pieces is None else pieces.outputs(outputs)), *kept]
+    outputs = outputs if pieces is None else pieces.outputs(outputs)
+    if not training:
+        return outputs
+    if runs is cuda:
+        kept = _packed(call, saved.tensors)
+    elif runs is cpu:
+        (kept,) = saved.tensors
+    else:  # nothing, in the place that was promised: what was traced may run anywhere
+        kept = call.xs.new_empty(_kept_length(call) if backend is cuda else 0)
+    return [*outputs, kept]
 
 
 def _trusted(backend: Any, call: Call, asked: str, training: bool) -> Any:
@@ -137,17 +142,29 @@ def _trusted(backend: Any, call: Call, asked: str, training: bool) -> Any:
     return cuda
 
 
-def _kept(call: Call) -> list[Tensor]:
-    """Room for what kernels for a GPU keep for the backward pass."""
+def _kept_sizes(call: Call) -> list[int]:
+    """Of the lines that kernels for a GPU keep for the backward pass."""
     assert isinstance(call.cell, Bound)
-    plan, (T, B, _), xs = cuda.plan_of(call), call.xs.shape, call.xs
-    sizes = [plan.sizes[name].value(call.cell.sizes) for name in cuda.kept(plan)]
-    return [xs.new_empty(T * B, n, dtype=real_of(xs.dtype)) for n in sizes]
+    plan = cuda.plan_of(call)
+    return [plan.sizes[name].value(call.cell.sizes) for name in cuda.kept(plan)]
 
 
-def _own(rows: Tensor) -> Tensor:
-    """In memory of its own, and in one dtype, whatever was kept how."""
-    return rows.to(real_of(rows.dtype), copy=True, memory_format=torch.contiguous_format)
+def _kept_length(call: Call) -> int:
+    return call.xs.shape[0] * call.xs.shape[1] * sum(_kept_sizes(call))
+
+
+def _packed(call: Call, kept: Sequence[Tensor]) -> Tensor:
+    """All that is kept in one tensor and in one dtype: as many as on a CPU."""
+    packed = call.xs.new_empty(_kept_length(call), dtype=real_of(call.xs.dtype))
+    for place, rows in zip(_unpacked(call, packed), kept, strict=True):
+        place.copy_(rows)
+    return packed
+
+
+def _unpacked(call: Call, packed: Tensor) -> list[Tensor]:
+    rows, sizes = call.xs.shape[0] * call.xs.shape[1], _kept_sizes(call)
+    parts = packed.split([rows * n for n in sizes])
+    return [part.view(rows, n) for part, n in zip(parts, sizes, strict=True)]
 
 
 @unfold_op.register_fake
@@ -165,7 +182,9 @@ def _(*arguments: Any) -> list[Tensor]:
     if backend is cpu:
         found.append(xs.new_empty(cpu.room_for_saved(inner)))
     elif backend is cuda:
-        found += _kept(inner)
+        found.append(xs.new_empty(_kept_length(inner), dtype=real_of(xs.dtype)))
+    elif training:
+        found.append(xs.new_empty(0))
     return found
 
 
@@ -183,10 +202,12 @@ def backward_op(*arguments: Any) -> list[Tensor]:
     with without_autocast(call.xs.device.type), in_words("backwards"):
         backend = _trusted(backend, inner, given.backend, True)
         # the planned loop keeps nothing, nor does a graph that was made without gradients
-        if backend is planned or not saved:
+        if backend is planned or not saved or not saved[0].numel():
             kept = backend.forward(inner, training=True)[1]
+        elif backend is cpu:
+            kept = Saved(saved, cpu.layout_of(inner))
         else:
-            kept = Saved(saved, cpu.layout_of(inner) if backend is cpu else None)
+            kept = Saved(_unpacked(inner, saved[0]), None)
         found = backend.backward(inner, kept, grads, True)
     if backend is not cpu:
         found = {name: gradient.clone() for name, gradient in found.items()}  # own memory
@@ -279,7 +300,7 @@ def unfold_compiled(
         state=list(state),
         names=BETWEEN.join(bound.tensors),
         parameters=parameters,
-        lengths=None if lengths is None else torch.as_tensor(lengths),
+        lengths=torch.as_tensor(lengths) if isinstance(lengths, Sequence) else lengths,
         keep=BETWEEN.join(masks.keep),
         keep_masks=keep,
         operands=BETWEEN.join(masks.operands),

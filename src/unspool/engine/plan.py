@@ -90,7 +90,8 @@ class Plan:
             # disjoint if each begins where another ends, the first one at 0
             ends = {Size(), *(piece.start + piece.size for piece in pieces)}
             starts = [piece.start for piece in pieces]
-            if len(set(starts)) < len(starts) or not set(starts) <= ends:
+            # or if the matrix is read as a whole too
+            if name in counts or len(set(starts)) < len(starts) or not set(starts) <= ends:
                 several.add(name)
         return frozenset(several)
 

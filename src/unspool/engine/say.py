@@ -19,10 +19,14 @@ _lock = Lock()  # kernels are built in several threads
 INSIDE = (str(Path(__file__).parents[1]), str(Path(torch.__file__).parent))
 
 
-def say_once(problem: str, cell: Equations | None = None) -> None:
+RUNS = "this cell runs in a slower loop, without compiled kernels"
+
+
+def say_once(problem: str, cell: Equations | None = None, what: str = RUNS) -> None:
     """Warns that a cell, or any cell on this machine, runs without compiled kernels.
 
-    The first line of `problem` says why; for one cell the same reason is said once.
+    The first line of `problem` says why; for one cell the same reason is said once. `what` says
+    what it is that runs slowly.
     """
     reason = problem.partition("\n")[0]
     if not _is_new((reason, None if cell is None else cell.text)):
@@ -30,12 +34,8 @@ def say_once(problem: str, cell: Equations | None = None) -> None:
     if cell is None:
         _warn(f"cells run in a slower loop, without compiled kernels: {problem}")
     else:
-        lines = [line for line in cell.text.splitlines() if line.strip()]
-        more = " ..." if len(lines) > 1 else ""
-        _warn(
-            f"this cell runs in a slower loop, without compiled kernels: {problem}\n"
-            f"    {lines[0].strip()}{more}"
-        )
+        lines = [line.strip() for line in cell.text.splitlines() if "=" in line]
+        _warn(f"{what}: {problem}\n    {lines[0]}{' ...' * (len(lines) > 1)}")
 
 
 def say_once_not_kept(reason: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from unspool.equations.derivative import derive, trained
 from unspool.equations.errors import EquationWarning, Span
-from unspool.equations.expr import Apply, Expr, Name, Product, walk
+from unspool.equations.expr import Apply, Expr, Name, Product, names, walk
 from unspool.equations.parse import Assignment, Declaration, parse
 from unspool.equations.program import Equations
 
@@ -18,7 +18,7 @@ CONSTANTS = {  # what a name is elsewhere, and how the language has it
     **dict.fromkeys(("pi", "π"), ("a number", "write 3.141592653589793")),
     **dict.fromkeys(("eps", "epsilon", "ε"), ("a small number", "write 1e-5")),
     **dict.fromkeys(("gamma", "γ"), (
-        "a factor", "write the number, 0.9 for example; beside layer_norm(...) it is the gain"
+        "a fixed number", "write the number, 0.9 for example; beside layer_norm(...) it is the gain"
     )),
     "t": ("the number of the step", "the language has none: give it as a feature of x"),
     "I": ("the identity", "1 stands for a vector of ones, and I @ h is h"),
@@ -63,7 +63,7 @@ class _Finder:
         if "x" in named and node.function == "*":
             self.times_x |= named
         if any(_is_layer_norm(factor) for factor in factors) or named & self.normed:
-            self.gains |= named
+            self.gains |= {name for factor in factors for name in names(factor)}
 
     def warning(self, problem: str, span: Span | None, hint: str) -> EquationWarning:
         return EquationWarning(problem, self.equations.text, span, hint)
@@ -156,8 +156,8 @@ class _Finder:
         return self.at_name(name, problem, f"write {matrix} @ {vector}; {self.meant(name)}")
 
     def not_a_product(self, name: str) -> EquationWarning | None:
-        """`W * x`, where W @ x is meant: matrices have capital letters."""
-        if not name[0].isupper() or name not in self.times_x:
+        """`W * x`, where W @ x is meant: matrices have capital letters. D is a diagonal."""
+        if not name[0].isupper() or name[0] == "D" or name not in self.times_x:
             return None
         problem = f"{name} * x multiplies entry by entry: {name} is no matrix here"
         hint = f"a matrix times a vector is written {name} @ x; {self.meant(name)}"

@@ -12,7 +12,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from unspool.equations.expr import Apply, Const, Expr, Line, Name, Product, children, rebuild
+from unspool.equations.expr import (
+    Apply,
+    Const,
+    Expr,
+    Line,
+    Name,
+    Product,
+    children,
+    names,
+    rebuild,
+)
 from unspool.equations.program import Equations
 from unspool.equations.rewrite import free_name
 from unspool.equations.sizes import Size
@@ -235,13 +245,15 @@ class _Splitter:
             ranges = self.ranges(name)
             return [(piece_name(name, one, ranges), Size((), one[1] - one[0])) for one in ranges]
 
-        def names(name: str) -> list[str]:
+        def pieces_of(name: str) -> list[str]:
             return [piece for piece, _ in pieces(name)]
+
+        read = {name for line in lines for name in names(line.expr)}
 
         carried = {
             old: new
             for state, line in eqs.carried.items()
-            for old, new in zip(names(state), names(line), strict=True)
+            for old, new in zip(pieces_of(state), pieces_of(line), strict=True)
         }
         columns = {
             name: Size((), pair[1].value(self.numbers)) for name, pair in eqs.matrices.items()
@@ -250,9 +262,9 @@ class _Splitter:
             eqs,
             lines=tuple(lines),
             carried=carried,
-            output=names(eqs.output)[0],
+            output=pieces_of(eqs.output)[0],
             matrices={p: (n, columns[m]) for m in eqs.matrices for p, n in pieces(m)},
-            vectors=tuple(piece for name in eqs.vectors for piece in names(name)),
+            vectors=tuple(v for name in eqs.vectors for v in pieces_of(name) if v in read),
             sizes={piece: size for name in eqs.sizes for piece, size in pieces(name)},
             constraints=(),
         )

@@ -1,6 +1,7 @@
 """Checks of arguments, as strict as torch's own; and those that are for torch's own layers."""
 
 from collections.abc import Iterator
+from operator import index
 from typing import Any
 
 import torch
@@ -11,14 +12,21 @@ from unspool.engine import in_graph, is_traced
 PLAIN = (Tensor, nn.Parameter)
 
 
-def check_sizes(least: int = 1, **sizes: Any) -> None:
-    """Each is a whole number, and not too small."""
-    for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, int):
-            raise TypeError(f"{name} is a whole number, not {size!r}")
+def check_sizes(least: int = 1, **sizes: Any) -> list[int]:
+    """Each is a whole number, and not too small. Returns them as Python's own."""
+    found = [whole(name, size) for name, size in sizes.items()]
+    for name, size in zip(sizes, found, strict=True):
         if size < least:
             kind = "positive whole number" if least else "whole number, 0 or more"
             raise ValueError(f"{name} is a {kind}, not {size}")
+    return found
+
+
+def whole(name: str, size: Any) -> int:
+    """A whole number, of numpy perhaps, as Python's own."""
+    if isinstance(size, bool) or not hasattr(size, "__index__"):
+        raise TypeError(f"{name} is a whole number, not {size!r}")
+    return index(size)
 
 
 def check_flags(**flags: Any) -> None:

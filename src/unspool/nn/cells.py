@@ -28,7 +28,7 @@ class _Cell(nn.RNNCellBase):
         dtype: Any = None,
         **kind: Any,
     ):
-        check_sizes(least=0, input_size=input_size, hidden_size=hidden_size)
+        input_size, hidden_size = check_sizes(0, input_size=input_size, hidden_size=hidden_size)
         check_flags(bias=bias)
         super().__init__(input_size, hidden_size, bias=bias, device=device, dtype=dtype, **kind)
         self.equations = torchs_equations(self.mode, bias)
@@ -71,8 +71,10 @@ class _Cell(nn.RNNCellBase):
         if dimensions != [dims] * count:
             axes = "(B, H)" if dims == 2 else "(H,)"
             expected = "(h, c)" if count > 1 else "h"
+            got = [tuple(v.shape) if isinstance(v, Tensor) else type(v).__name__ for v in values]
             raise CallError(
-                f"{type(self).__name__} takes hx = {expected}, of shape {axes} beside this input"
+                f"{type(self).__name__} takes hx = {expected}, of shape {axes} beside this input; "
+                f"got {', '.join(map(str, got))}"
             )
         return values if dims == 2 else [value.unsqueeze(0) for value in values]
 

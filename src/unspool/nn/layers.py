@@ -4,6 +4,7 @@ Each is one of torch's layers, weights and all. `forward` hands views of the wei
 """
 
 import warnings
+from numbers import Number
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from unspool.cells.cell import Bound
 from unspool.engine import CallError, eager, in_graph, is_traced, leaf, unfold_directions
-from unspool.nn.arguments import asks_for_torchs, check_flags, check_sizes
+from unspool.nn.arguments import asks_for_torchs, check_flags, check_sizes, whole
 from unspool.nn.script import torchs_own
 from unspool.nn.weights import bind, torchs_equations
 
@@ -34,20 +35,19 @@ class _Layer(nn.RNNBase):
         dtype: Any = None,
         **kind: Any,
     ):
-        check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        sizes = check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         check_flags(bias=bias, batch_first=batch_first, bidirectional=bidirectional)
         _check_dropout(dropout, num_layers, 3 + isinstance(self, nn.RNN))
         if isinstance(self, nn.LSTM):
-            _check_projection(proj_size, hidden_size)
-            kind["proj_size"] = proj_size
+            kind["proj_size"] = _check_projection(proj_size, hidden_size)
         elif proj_size:
             raise ValueError(f"proj_size is for the LSTM; {type(self).__name__} has none")
-        sizes: Any = (input_size, hidden_size, num_layers)  # torch's classes put the mode first
+        arguments: Any = sizes  # torch's classes put the mode first
         super().__init__(
-            *sizes, bias=bias, batch_first=batch_first, bidirectional=bidirectional,
+            *arguments, bias=bias, batch_first=batch_first, bidirectional=bidirectional,
             device=device, dtype=dtype, **kind,
         )  # fmt: skip
-        self.equations = torchs_equations(self.mode, bias, bool(proj_size))
+        self.equations = torchs_equations(self.mode, bias, bool(self.proj_size))
         self.dropout = float(dropout)  # torch would warn a second time, from a line of its own
 
     def flatten_parameters(self) -> None:
@@ -94,18 +94,20 @@ class _Layer(nn.RNNBase):
                 f"{name} takes {axes}, or (T, I) for one sequence; "
                 f"got {input.dim()} dimensions{hint}"
             )
+        self._check_features(input)
         if input.dim() == 2:
-            ys, last = self._run(input.unsqueeze(1), self._split(hx, batched=False), None)
+            ys, last = self._run(input.unsqueeze(1), self._split(hx, None), None)
             return ys.squeeze(1), self._join(tuple(value.squeeze(1) for value in last))
         xs = input.transpose(0, 1) if self.batch_first else input
-        ys, last = self._run(xs, self._split(hx, batched=True), None)
+        ys, last = self._run(xs, self._split(hx, xs.shape[1]), None)
         return ys.transpose(0, 1) if self.batch_first else ys, self._join(last)
 
     def _packed(self, packed: PackedSequence, hx: Any) -> tuple[PackedSequence, Any]:
         """Runs in the packed order, longest first; states go in and out in the caller's order."""
-        _, sizes, order, back = packed
+        data, sizes, order, back = packed
+        self._check_features(data)
         xs, lengths = pad_packed_sequence(PackedSequence(packed.data, sizes))
-        state = self._split(hx, batched=True)
+        state = self._split(hx, xs.shape[1])
         if state is not None and order is not None:
             state = tuple(value.index_select(1, order) for value in state)
         ys, last = self._run(xs, state, lengths.to(xs.device))
@@ -132,8 +134,18 @@ class _Layer(nn.RNNBase):
             xs = torch.cat(outputs, -1) if self.bidirectional else outputs[0]
         return xs, tuple(torch.stack(values) for values in zip(*ends, strict=True))
 
-    def _split(self, hx: Any, batched: bool) -> tuple[Tensor, ...] | None:
-        """torch's state as a tuple of (layers * directions, B, n), one per state."""
+    def _check_features(self, input: Tensor) -> None:
+        if not is_traced() and input.shape[-1] != self.input_size:
+            raise CallError(
+                f"input has {input.shape[-1]} features a step, and the layer was built with "
+                f"input_size={self.input_size}; input has shape {tuple(input.shape)}"
+            )
+
+    def _split(self, hx: Any, rows: int | None) -> tuple[Tensor, ...] | None:
+        """torch's state as a tuple of (layers * directions, B, n), one per state.
+
+        `rows` is None for one sequence, whose state has no axis B.
+        """
         if hx is None:
             return None
         names, count = ("h", "c")[: 1 + (self.mode == "LSTM")], len(self._all_weights)
@@ -151,20 +163,22 @@ class _Layer(nn.RNNBase):
                 + f"; got {f'({got})' if isinstance(hx, tuple | list) else got}"
             )
         if not is_traced():  # where sizes are no numbers
-            for name, value in zip(names, values, strict=True):
-                if value.dim() != 2 + batched or value.shape[0] != count:
+            widths = (self.proj_size or self.hidden_size, self.hidden_size)
+            axes = () if rows is None else (rows,)
+            for name, n, value in zip(names, widths, values, strict=False):
+                if value.shape != (count, *axes, n):
                     raise CallError(
-                        f"{name}_0 has shape {tuple(value.shape)}; expected ({count}, "
-                        f"{'batch, ' * batched}size): layers times directions first"
+                        f"{name}_0 has shape {tuple(value.shape)}; expected {(count, *axes, n)}: "
+                        f"layers times directions, {'rows, ' * len(axes)}units"
                     )
-        return values if batched else tuple(value.unsqueeze(1) for value in values)
+        return values if rows is not None else tuple(value.unsqueeze(1) for value in values)
 
     def _join(self, last: tuple[Tensor, ...]) -> Any:
         return last[0] if len(last) == 1 else last
 
 
 def _check_dropout(dropout: Any, num_layers: int, stacklevel: int) -> None:
-    if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout <= 1:
+    if isinstance(dropout, bool) or not isinstance(dropout, Number) or not 0 <= dropout <= 1:  # type: ignore[operator]
         raise ValueError(f"dropout is a probability between 0 and 1, not {dropout!r}")
     if dropout and num_layers == 1:
         warnings.warn(
@@ -173,13 +187,13 @@ def _check_dropout(dropout: Any, num_layers: int, stacklevel: int) -> None:
         )
 
 
-def _check_projection(proj_size: Any, hidden_size: int) -> None:
-    if isinstance(proj_size, bool) or not isinstance(proj_size, int):
-        raise TypeError(f"proj_size is a whole number, not {proj_size!r}")
+def _check_projection(proj_size: Any, hidden_size: int) -> int:
+    proj_size = whole("proj_size", proj_size)
     if not 0 <= proj_size < hidden_size:
         raise ValueError(
             f"proj_size is smaller than hidden_size ({hidden_size}), or 0 for none; not {proj_size}"
         )
+    return proj_size
 
 
 class RNN(_Layer, nn.RNN):
