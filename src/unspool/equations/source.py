@@ -164,7 +164,8 @@ def _check_character(text: str, line: str, number: int, column: int) -> None:
     ):
         hint = elsewhere.about_character(line, column)
         hint = hint or "letters, digits, + - * / ** @ ( ) , = and ' make up an equation"
-        raise EquationError(f"{char!r} is not part of the language", text, span, hint)
+        shown = f"'{char}'" if char.isprintable() else repr(char)
+        raise EquationError(f"{shown} is not part of the language", text, span, hint)
 
 
 def _disguise(line: str) -> str:
