@@ -29,3 +29,12 @@ def pytest_xdist_auto_num_workers() -> int:
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def quick_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels that are built sooner and run slower, where a test builds many of its own."""
+    from unspool.engine import c_build
+
+    quick = ["-O0" if flag == "-O2" else flag for flag in c_build.FLAGS]
+    monkeypatch.setattr(c_build, "FLAGS", quick)

@@ -103,6 +103,7 @@ CELLS = {
         h' = tanh(concat(a, b))
     """,
 }
+pytestmark = pytest.mark.usefixtures("quick_compiler")
 every_cell = pytest.mark.parametrize("name", CELLS)
 
 

@@ -16,7 +16,10 @@ import unspool as us
 from unspool.engine import planning
 from unspool.engine.op import BETWEEN, equations_of, listed, one_line
 
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.*deprecated:DeprecationWarning")
+pytestmark = [
+    pytest.mark.usefixtures("quick_compiler"),
+    pytest.mark.filterwarnings("ignore:.torch.jit.*deprecated:DeprecationWarning"),
+]
 
 LAYERS = {
     "nn.LSTM": lambda: us.nn.LSTM(3, 4, num_layers=2, bidirectional=True),

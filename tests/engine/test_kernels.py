@@ -13,6 +13,7 @@ from unspool.engine import say
 from unspool.engine.kernels import some_sizes, why_not
 from unspool.equations.functions import FUNCTIONS
 
+pytestmark = pytest.mark.usefixtures("quick_compiler")
 PARTS = "a: 3\nb: 5\na = tanh(A @ x + B @ h)\nb = C @ h\n"
 REDUCED = "layer_norm reads what concat joins"
 FIXED = "x stands beside a concat in a sum or another operation"

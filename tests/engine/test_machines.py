@@ -71,13 +71,13 @@ def forget() -> None:
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+def machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick_compiler: None
+) -> Iterator[Machine]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.delenv("CC", raising=False)
-    quick = ["-O0" if flag == "-O2" else flag for flag in c_build.FLAGS]  # some seventy are built
-    monkeypatch.setattr(c_build, "FLAGS", quick)
     forget()
     yield Machine(tmp_path, monkeypatch)
     forget()
