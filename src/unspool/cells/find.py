@@ -41,7 +41,7 @@ def find_cell(which: str) -> CellType:
 
 
 def warn_of_slips(kinds: Iterable[CellType]) -> None:
-    """Warns of what looks like a slip in cells that somebody begins to work with."""
+    """Warns of what looks like a slip in the equations of these cells."""
     for slip in (slip for kind in dict.fromkeys(kinds) for slip in slips(kind.equations)):
         warnings.warn(slip, stacklevel=3)
 

@@ -89,7 +89,8 @@ def forward(
     for name, output in outputs.items():
         given[name] = output.data_ptr()
     last = [xs.new_empty(B, n) for n in layout.state_sizes]
-    saved = empty(xs, max(layout.saved_length, room))
+    assert not room or room >= layout.saved_length, "a graph was promised less than is saved"
+    saved = empty(xs, room or layout.saved_length)
     arguments.run(program, layout, saved.data_ptr(), call.reverse, (*call.state, *last))
     found = [outputs[YS], *last, *(outputs[f":{name}"] for name in call.record)]
     return found, Saved([saved], layout)

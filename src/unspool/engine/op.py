@@ -1,4 +1,4 @@
-"""`unfold` as one operator of torch, for torch.compile and torch.export.
+"""`unfold` as one operator of torch, for torch.compile, torch.export and torch.jit.trace.
 
 A graph cannot hold a cell, but it can hold its equations: the operator takes their text. In eager
 mode the same kernels run under an autograd function, which is quicker to call.
@@ -273,8 +273,8 @@ def unfold_compiled(
     """The operator, called from inside a graph that is being made."""
     if torch.onnx.is_in_onnx_export():
         raise RuntimeError(
-            "torch.onnx knows no operator for equations: the layers of unspool.nn are exported as "
-            "torch's own, other cells stay in torch.export"
+            "torch.onnx knows no operator for equations: with dynamo=False the layers and cells of "
+            "unspool.nn are exported as torch's own; torch.export can hold the others"
         )
     masks = Masks() if masks is None else masks
     eqs, (T, B, _) = bound.equations, xs.shape

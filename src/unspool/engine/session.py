@@ -75,7 +75,7 @@ class JoinedSession(Session):
         eqs, self.extra = pieces.split.for_steps
         cell = Bound(eqs, call.cell.sizes, call.cell.tensors)
         self.extra_sizes = [cell.size(name) for name in self.extra]
-        self.states, self.inner_lines = eqs.states, eqs.carried
+        self.states, self.carried = eqs.states, eqs.carried
         state = make_state(self.states, [*call.state, *self.unread(call.xs)])
         self.inner = kind(replace(call, cell=cell, state=state, record=()))
         self.any_rows = self.inner.any_rows
@@ -89,8 +89,7 @@ class JoinedSession(Session):
         given |= zip(self.extra, self.unread(x), strict=True)
         y, last = self.inner.step(x, make_state(self.states, (given[n] for n in self.states)))
         ends = dict(zip(self.states, last, strict=True))
-        carried = self.inner_lines
-        lines = {carried[name]: value for name, value in ends.items()}
+        lines = {self.carried[name]: value for name, value in ends.items()}
         lines[pieces.split.equations.output] = y
         values = [lines[piece] for piece in pieces.split.output]
         y = values[0] if len(values) == 1 else torch.cat(values, -1)

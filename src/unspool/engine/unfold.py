@@ -155,7 +155,7 @@ def unfold(
         raise ValueError(f"there is no backend {backend!r}; choose one of {', '.join(BACKENDS)}")
     if in_graph() and isinstance(cell, Cell | Bound) and backend != "reference":
         if backend == "bf16":
-            raise ValueError("the bf16 backend runs outside torch.compile")
+            raise ValueError("the bf16 backend runs outside torch.compile and other graphs")
         if recompute is not None:
             raise ValueError("inside a graph the graph's own planner decides what runs again")
         names = (record,) if isinstance(record, str) else tuple(record)

@@ -147,7 +147,7 @@ class _Finder:
         return self.at_name(name, problem, f"{fix}; {self.meant(name)}")
 
     def glued(self, name: str) -> EquationWarning | None:
-        """`Wx`, where W @ x is meant: a term of a sum, as nobody writes a bias."""
+        """`Wx`, where W @ x is meant: a term of a sum that does not look like a bias."""
         matrix, vector = name[0], name[1:]
         glued = matrix.isupper() and vector in {"x", *self.equations.states}
         if not glued or name in self.factors:

@@ -49,7 +49,7 @@ class Split:
 
     @cached_property
     def for_steps(self) -> tuple[Equations, tuple[str, ...]]:
-        """With the other pieces of the output carried along, as states that nobody reads.
+        """With the other pieces of the output carried along, as unread states.
 
         A single step gives its first piece and the states. Also the names of these states.
         """
@@ -116,7 +116,7 @@ def joined(operand: Expr) -> Iterator[Expr]:
 
 @lru_cache(maxsize=256)
 def split(equations: Equations, sizes: tuple[tuple[str, int], ...], keep: frozenset[str]) -> Split:
-    """`keep` are lines that somebody outside reads. The sizes decide what stands beside what."""
+    """Equations in pieces. `keep` are lines with readers outside; `sizes` decide what aligns."""
     return _Splitter(equations, dict(sizes), keep).run()
 
 

@@ -54,7 +54,7 @@ class _Cell(nn.RNNCellBase):
         if nothing or asks_for_torchs(input, hx, list(self.parameters())):
             return super().forward(input, hx)
         if not isinstance(input, Tensor) or input.dim() not in (1, 2):
-            got = f"{input.dim()} dimensions" if isinstance(input, Tensor) else repr(type(input))
+            got = f"{input.dim()} dimensions" if isinstance(input, Tensor) else type(input).__name__
             raise CallError(
                 f"{type(self).__name__} takes (B, I), or (I,) for one sequence; got {got}"
             )

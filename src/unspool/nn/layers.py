@@ -106,7 +106,7 @@ class _Layer(nn.RNNBase):
         """Runs in the packed order, longest first; states go in and out in the caller's order."""
         data, sizes, order, back = packed
         self._check_features(data)
-        xs, lengths = pad_packed_sequence(PackedSequence(packed.data, sizes))
+        xs, lengths = pad_packed_sequence(PackedSequence(data, sizes))
         state = self._split(hx, xs.shape[1])
         if state is not None and order is not None:
             state = tuple(value.index_select(1, order) for value in state)
@@ -151,17 +151,10 @@ class _Layer(nn.RNNBase):
         names, count = ("h", "c")[: 1 + (self.mode == "LSTM")], len(self._all_weights)
         values = tuple(hx) if isinstance(hx, tuple | list) else (hx,)
         if len(values) != len(names) or not all(isinstance(value, Tensor) for value in values):
-            expected = ", ".join(f"{name}_0" for name in names)
+            expected = "a tensor, h_0" if len(names) == 1 else "a tuple of two tensors, (h_0, c_0)"
             got = ", ".join(type(value).__name__ for value in values)
-            raise CallError(
-                f"hx of {type(self).__name__} is "
-                + (
-                    f"a tuple of two tensors, ({expected})"
-                    if len(names) > 1
-                    else f"a tensor, {expected}"
-                )
-                + f"; got {f'({got})' if isinstance(hx, tuple | list) else got}"
-            )
+            got = f"({got})" if isinstance(hx, tuple | list) else got
+            raise CallError(f"hx of {type(self).__name__} is {expected}; got {got}")
         if not is_traced():  # where sizes are no numbers
             widths = (self.proj_size or self.hidden_size, self.hidden_size)
             axes = () if rows is None else (rows,)

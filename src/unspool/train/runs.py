@@ -76,7 +76,7 @@ def train(
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file: a run is left in a folder, so name another")
     if start is None:
-        cells = (getattr(config.model, name, "") for name in ("cell", "decoder_cell"))
+        cells = (getattr(config.model, name, "") for name in CELLS)
         warn_of_slips(find_cell(which) for which in dict.fromkeys(cells) if which)
     new = not out.exists()
     out.mkdir(parents=True, exist_ok=True)
